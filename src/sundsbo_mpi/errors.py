@@ -1,0 +1,32 @@
+"""The two ways in which a run ends badly on purpose, and the offer of the nearest name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class UsageError(Exception):
+    """What the user asked for cannot be done; printed once as one sentence, exit status 2.
+
+    The sentence says what was got, what was expected and what to do.
+    """
+
+
+class AgreedError(UsageError):
+    """A ``UsageError`` that every rank raises at the same point, so that all can leave together."""
+
+
+class DivergedError(Exception):
+    """The iterates of some agent are no longer finite; exit status 3, with all rows kept."""
+
+
+def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:
+    """Name the nearest of the ``known`` names beside the unknown one that was ``got``."""
+    names = sorted(known)
+    near = difflib.get_close_matches(got, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return UsageError(f"unknown {kind} '{got}': {hint}known are {', '.join(names)}.")
