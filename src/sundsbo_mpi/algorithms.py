@@ -1,0 +1,206 @@
+"""The table of methods: each is a direction, an estimator and a technique for every variable.
+
+    method             direction   estimator                 technique of x, y, θ
+    sun-dsbo-se        sun         minibatch|momentum|storm  se, se, se
+    sun-dsbo-gt        sun         minibatch|momentum|storm  gt, gt, gt
+    sun-dsbo-ed-gt     sun         minibatch|momentum|storm  ed, gt, gt
+
+A method that does not fit the composition is any object with the members of
+``composition.Algorithm``.  Adding a method is one function and its line in METHODS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sundsbo_mpi import directions
+from sundsbo_mpi.composition import Algorithm, Composed, Penalty
+from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.estimators import ESTIMATORS, Variables
+from sundsbo_mpi.schedules import Schedule, Scheduled, as_schedule, power_decay
+from sundsbo_mpi.techniques import technique
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class SunOptions:
+    """The options of every SUN-DSBO method (``--set algorithm.NAME=VALUE``).
+
+    Steps and rho are numbers or schedules; ``x``, ``y`` and ``theta`` name a technique in place of
+    the method's own; ``lazy`` mixes with (I + W)/2 instead of W; ``gamma`` is γ itself, not 1/γ.
+    """
+
+    step_x: Scheduled = 0.01
+    step_y: Scheduled = 0.01
+    step_theta: Scheduled = 0.01
+    mu0: float = 1.0
+    p: float = 0.0
+    gamma: float = 1.0
+    estimator: str = "minibatch"
+    rho_x: Scheduled = 0.5
+    rho_y: Scheduled = 0.5
+    rho_theta: Scheduled = 0.5
+    x: str | None = None
+    y: str | None = None
+    theta: str | None = None
+    lazy: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        if self.estimator not in ESTIMATORS:
+            raise unknown("estimator", self.estimator, ESTIMATORS)
+        for name, least in (("gamma", "above"), ("mu0", "of at least"), ("p", "of at least")):
+            value = getattr(self, name)
+            fine = isinstance(value, float) and (value > 0 if least == "above" else value >= 0)
+            if not fine:
+                raise UsageError(f"algorithm.{name} is {value}: expected a number {least} 0.")
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say where these options leave the assumptions of the paper's Theorems 1 and 2."""
+        outside = []
+        if self.step_x != self.step_y:
+            outside.append("step_x differs from step_y")
+        if not 0 < self.p < 1 / 4:
+            outside.append(f"p = {self.p:g} is not between 0 and 1/4")
+        return (f"outside the theorems' assumptions: {', '.join(outside)}",) if outside else ()
+
+
+class Horizon(NamedTuple):
+    """n and K, which a schedule may depend on."""
+
+    agents: int
+    iterations: int
+
+
+def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
+    """SUN-DSBO with the techniques ``own``, by variable, unless the options name others.
+
+    μ_k = μ_0 (1 + k)^-p; θ^0 = y^0.
+    """
+    mu = power_decay(options.mu0, options.p)
+
+    def schedules(kind: str) -> dict[str, Schedule]:
+        return {
+            v: as_schedule(
+                f"algorithm.{kind}_{v}",
+                getattr(options, f"{kind}_{v}"),
+                agents=horizon.agents,
+                iterations=horizon.iterations,
+            )
+            for v in own
+        }
+
+    def begin(task: Task) -> Variables:
+        x, y = task.start()
+        return {"x": x, "y": y, "theta": y}
+
+    return Composed(
+        begin=begin,
+        direction=lambda task, w, xi, k: directions.sun(task, w, xi, mu=mu(k), gamma=options.gamma),
+        estimator=ESTIMATORS[options.estimator](schedules("rho")),
+        techniques={v: technique(getattr(options, v) or name) for v, name in own.items()},
+        step_sizes=schedules("step"),
+        penalty=lambda k: Penalty(mu(k), options.gamma),
+    )
+
+
+def sun_dsbo_se(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-SE, Algorithm 1: ◇^{k+1} = W (◇^k - λ D̂^k)."""
+    return _sun_dsbo(options, horizon, x="se", y="se", theta="se")
+
+
+def sun_dsbo_dgd(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO with non-ATC DGD: ◇^{k+1} = W ◇^k - λ D̂^k."""
+    return _sun_dsbo(options, horizon, x="dgd", y="dgd", theta="dgd")
+
+
+def sun_dsbo_gt(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-GT, Algorithm 2: D^k = W (D^{k-1} + D̂^k - D̂^{k-1}), ◇^{k+1} = W (◇^k - λ D^k)."""
+    return _sun_dsbo(options, horizon, x="gt", y="gt", theta="gt")
+
+
+def sun_dsbo_semi_gt(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-Semi-ATC-GT: D^k = W (D^{k-1} + D̂^k - D̂^{k-1}), ◇^{k+1} = W ◇^k - λ D^k."""
+    return _sun_dsbo(options, horizon, x="semi-gt", y="semi-gt", theta="semi-gt")
+
+
+def sun_dsbo_non_atc_gt(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-Non-ATC-GT: D^k = W D^{k-1} + D̂^k - D̂^{k-1}, ◇^{k+1} = W ◇^k - λ D^k."""
+    return _sun_dsbo(options, horizon, x="non-atc-gt", y="non-atc-gt", theta="non-atc-gt")
+
+
+def sun_dsbo_extra(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-EXTRA: ◇^{k+1} = ◇^k + W ◇^k - (I+W)/2 ◇^{k-1} - (λ D̂^k - λ D̂^{k-1})."""
+    return _sun_dsbo(options, horizon, x="extra", y="extra", theta="extra")
+
+
+def sun_dsbo_ed(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-ED: ◇^{k+1} = W (2 ◇^k - ◇^{k-1} - (λ D̂^k - λ D̂^{k-1}))."""
+    return _sun_dsbo(options, horizon, x="ed", y="ed", theta="ed")
+
+
+def sun_dsbo_ed_gt(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-ED-GT: the upper-level variable x by ED, y and θ by GT."""
+    return _sun_dsbo(options, horizon, x="ed", y="gt", theta="gt")
+
+
+def sun_dsbo_extra_gt(options: SunOptions, horizon: Horizon) -> Composed:
+    """SUN-DSBO-EXTRA-GT: the upper-level variable x by EXTRA, y and θ by GT."""
+    return _sun_dsbo(options, horizon, x="extra", y="gt", theta="gt")
+
+
+class Method(NamedTuple):
+    """A method and its row of the paper's comparison table (Appendix, Table 1)."""
+
+    build: Callable[[Any, Horizon], Algorithm]
+    options: type
+    convexity: str
+    """Of the lower level: N.C. nonconvex, S.C. strongly convex."""
+    heterogeneity: str
+    """Assumed of upper/lower gradients: BGD bounded dissimilarity, Free none, - not analysed."""
+    oracles: str
+
+
+METHODS: Mapping[str, Method] = {
+    "sun-dsbo-se": Method(sun_dsbo_se, SunOptions, "N.C.", "BGD/BGD", "Grad"),
+    "sun-dsbo-dgd": Method(sun_dsbo_dgd, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-gt": Method(sun_dsbo_gt, SunOptions, "N.C.", "Free/Free", "Grad"),
+    "sun-dsbo-semi-gt": Method(sun_dsbo_semi_gt, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-non-atc-gt": Method(sun_dsbo_non_atc_gt, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-extra": Method(sun_dsbo_extra, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-ed": Method(sun_dsbo_ed, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-ed-gt": Method(sun_dsbo_ed_gt, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-extra-gt": Method(sun_dsbo_extra_gt, SunOptions, "N.C.", "-", "Grad"),
+}
+
+
+def method(name: str) -> Method:
+    """Look a method up by name.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in METHODS:
+        raise unknown("algorithm", name, METHODS)
+    return METHODS[name]
+
+
+def by_default(entry: Method) -> Algorithm:
+    """Build a method with its default options, to read off its price and what it needs."""
+    return entry.build(entry.options(), Horizon(agents=1, iterations=1))
+
+
+MARGIN = 1e-9
+"""λ_min(W) must exceed a method's bound by more than this."""
+
+
+def safe_for(weights_lambda_min: float) -> dict[str, bool]:
+    """Say of each method whether it is safe for weights with this smallest eigenvalue."""
+    return {
+        name: weights_lambda_min > by_default(entry).lambda_min + MARGIN
+        for name, entry in METHODS.items()
+    }

@@ -1,0 +1,146 @@
+"""How a method is composed: a direction, an estimator, and one technique for every variable.
+
+One iteration of one agent is local (Step I) up to the ``yield`` of its techniques (Steps II and
+III); the loop over the iterations and the network live elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from sundsbo_mpi.techniques import Exchange, Technique, lockstep
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.estimators import Estimator, Variables
+    from sundsbo_mpi.schedules import Schedule
+    from sundsbo_mpi.tasks.base import Task
+
+
+class State(NamedTuple):
+    """What an agent carries from one iteration to the next beside its variables."""
+
+    estimate: Any
+    """Memory of the estimator."""
+    memory: dict[str, Any]
+    """Memory of each variable's technique."""
+    D_hat: Variables
+    """D̂^k of the iteration just done; zero before the first."""
+
+
+class Penalty(NamedTuple):
+    """μ_k and γ of the saddle function that an iteration descends on."""
+
+    mu: float
+    gamma: float
+
+
+class Algorithm(Protocol):
+    """What the agent's loop needs of a method."""
+
+    @property
+    def lambda_min(self) -> float:
+        """The smallest eigenvalue of the mixing matrix must exceed this."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """Communication rounds per iteration."""
+        ...
+
+    @property
+    def vectors(self) -> int:
+        """Vectors sent to each neighbour per iteration."""
+        ...
+
+    def start(self, task: Task) -> tuple[Variables, State]:
+        """Return w^0 and the state before the first iteration."""
+        ...
+
+    def step(
+        self, task: Task, k: int, w: Variables, state: State
+    ) -> Exchange[tuple[Variables, State]]:
+        """Do iteration k of one agent, yielding what must be averaged over its neighbours."""
+        ...
+
+    def defect(
+        self, k: int, w_next: Variables, w: Variables, state: State
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """After iteration k: what must average to zero over the agents, and its scale."""
+        ...
+
+    @property
+    def penalty(self) -> Callable[[int], Penalty | None]:
+        """The function k -> μ_k and γ, or None for a method without a Moreau-envelope penalty."""
+        ...
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A method that is a direction, an estimator and one technique per variable."""
+
+    begin: Callable[[Task], Variables]
+    direction: Callable[[Task, Variables, Any, int], Variables]
+    estimator: Estimator
+    techniques: Mapping[str, Technique]
+    step_sizes: Mapping[str, Schedule]
+    penalty: Callable[[int], Penalty | None]
+
+    @property
+    def lambda_min(self) -> float:
+        """The strictest bound among the techniques."""
+        return max(t.lambda_min for t in self.techniques.values())
+
+    @property
+    def rounds(self) -> int:
+        """Communication rounds per iteration: the techniques run in lockstep."""
+        return max(t.rounds for t in self.techniques.values())
+
+    @property
+    def vectors(self) -> int:
+        """Vectors sent to each neighbour per iteration, each as long as its variable."""
+        return sum(t.vectors for t in self.techniques.values())
+
+    def start(self, task: Task) -> tuple[Variables, State]:
+        """Return w^0 and empty memories."""
+        w = self.begin(task)
+        memory = {v: t.start(w[v]) for v, t in self.techniques.items()}
+        D_hat = {v: s.new_zeros(s.shape) for v, s in w.items()}
+        return w, State(self.estimator.start(w), memory, D_hat)
+
+    def step(
+        self, task: Task, k: int, w: Variables, state: State
+    ) -> Exchange[tuple[Variables, State]]:
+        """Step I is local; Steps II and III yield what must travel."""
+        xi = task.sample(k)
+
+        @cache
+        def estimate() -> tuple[Variables, Any]:  # Step I, once, when a technique first asks for it
+            return self.estimator.update(
+                lambda j, at: self.direction(task, at, xi, j), k, w, state.estimate
+            )
+
+        def gradient(variable: str) -> Tensor:
+            return estimate()[0][variable]
+
+        w_next, memory = yield from lockstep(
+            {
+                v: t.step(w[v], partial(gradient, v), self.step_sizes[v](k), state.memory[v])
+                for v, t in self.techniques.items()
+            }
+        )
+        D_hat, remembered = estimate()
+        return w_next, State(remembered, memory, D_hat)
+
+    def defect(
+        self, k: int, w_next: Variables, w: Variables, state: State
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """Ask each variable's technique for its invariant."""
+        return {
+            v: t.defect(w_next[v], w[v], self.step_sizes[v](k), state.D_hat[v], state.memory[v])
+            for v, t in self.techniques.items()
+        }

@@ -1,0 +1,52 @@
+"""Step sizes, penalties and momentum weights as functions of the iteration: k -> value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from sundsbo_mpi.errors import UsageError
+
+Schedule: TypeAlias = Callable[[int], float]
+Scheduled: TypeAlias = float | Mapping[str, float]
+"""What a user writes: a number, ``{scale, power}`` or ``{theorem}``."""
+
+
+def constant(value: float) -> Schedule:
+    """Return k -> value."""
+    return lambda _k: value
+
+
+def power_decay(scale: float, power: float) -> Schedule:
+    """Return k -> scale (1 + k)^-power."""
+    return lambda k: scale * (1 + k) ** -power
+
+
+def theorem_rate(c: float, agents: int, iterations: int) -> Schedule:
+    """Return k -> c n^(1/2) K^(-1/2), the step of Theorems 1 and 2 of the SUN-DSBO paper."""
+    return constant(c * (agents / iterations) ** 0.5)
+
+
+def as_schedule(name: str, value: Scheduled, *, agents: int, iterations: int) -> Schedule:
+    """Read the value that a user gave to the option ``name``.
+
+    Raises:
+        UsageError: it is neither a number, ``{scale, power}`` nor ``{theorem}``.
+    """
+    match value:
+        case bool():
+            pass
+        case int() | float():
+            return constant(float(value))
+        case {"scale": int() | float() as scale, "power": int() | float() as power} if (
+            len(value) == 2
+        ):
+            return power_decay(float(scale), float(power))
+        case {"theorem": int() | float() as c} if len(value) == 1:
+            return theorem_rate(float(c), agents, iterations)
+        case _:
+            pass
+    raise UsageError(
+        f"{name} is {value!r}: expected a number, {{scale = a, power = p}} for a (1 + k)^-p, or "
+        "{theorem = c} for c sqrt(n / K)."
+    )

@@ -1,0 +1,255 @@
+"""Steps II and III: how an agent uses its neighbours, one function per technique.
+
+A technique is a generator.  ``yield v`` sends v to the neighbours and evaluates to
+sum_j w_ij v_j; a yielded pair is sent as one message and evaluates to a pair.  Everything else is
+local arithmetic, so the number of ``yield`` on the page is the number of communication rounds.
+
+Notation, for one variable ◇ of {x, y, θ} of one agent: ``s`` = ◇^k, ``D_hat`` = D̂^k the stochastic
+direction at s, ``D`` = D^k the direction used, ``lam`` = λ^k its step size; all tensors are flat,
+of shape (d,), and never changed in place.  ``gradient()`` returns D̂^k and is asked for as late as
+the technique allows.  A memory ``m`` holds what iteration k needs of iteration k-1; its start makes
+the first iteration the right one without a special case.
+
+Sources: Table "More specific instances of SUN-DSBO" and its remarks (a), (b) in the SUN-DSBO paper;
+the original references are named at each technique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from sundsbo_mpi.errors import unknown
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.estimators import Variables
+
+T = TypeVar("T")
+Exchange: TypeAlias = Generator[Any, Any, T]
+"""Yields what must travel, is sent its neighbourhood average, and returns a T."""
+Gradient: TypeAlias = Callable[[], "Tensor"]
+
+
+class Nothing(NamedTuple):
+    """The memory of a technique that needs none."""
+
+
+class Tracking(NamedTuple):
+    """D^{k-1} and D̂^{k-1}, both zero before the first iteration."""
+
+    D: Tensor
+    D_hat: Tensor
+
+
+class Extra(NamedTuple):
+    """◇^{k-1}, its neighbourhood average, and λ^{k-1} D̂^{k-1}."""
+
+    s: Tensor
+    s_bar: Tensor
+    lam_D_hat: Tensor
+
+
+class Diffused(NamedTuple):
+    """◇^{k-1} and λ^{k-1} D̂^{k-1}."""
+
+    s: Tensor
+    lam_D_hat: Tensor
+
+
+def _no_memory(_s: Tensor) -> Nothing:
+    return Nothing()
+
+
+def _tracking(s: Tensor) -> Tracking:
+    return Tracking(D=s.new_zeros(s.shape), D_hat=s.new_zeros(s.shape))
+
+
+def _extra(s: Tensor) -> Extra:
+    return Extra(s=s, s_bar=s, lam_D_hat=s.new_zeros(s.shape))
+
+
+def _diffused(s: Tensor) -> Diffused:
+    return Diffused(s=s, lam_D_hat=s.new_zeros(s.shape))
+
+
+def _step_defect(
+    s_next: Tensor, s: Tensor, lam: float, D_hat: Tensor, _m: Any
+) -> tuple[Tensor, Tensor]:
+    """The average over agents of ◇^{k+1} - ◇^k + λ^k D̂^k vanishes; its scale is λ^k D̂^k."""
+    return s_next - s + lam * D_hat, lam * D_hat
+
+
+def _tracking_defect(
+    _s_next: Tensor, _s: Tensor, _lam: float, D_hat: Tensor, m: Tracking
+) -> tuple[Tensor, Tensor]:
+    """The average over agents of D^k - D̂^k vanishes; its scale is D̂^k."""
+    return m.D - D_hat, D_hat
+
+
+class Technique(NamedTuple):
+    """One way to use the neighbours, with its price and what it asks of the weights."""
+
+    start: Callable[[Tensor], Any]
+    """◇^0 -> the memory before the first iteration."""
+    step: Callable[[Tensor, Gradient, float, Any], Exchange[tuple[Tensor, Any]]]
+    """(◇^k, gradient, λ^k, memory) -> generator returning (◇^{k+1}, memory)."""
+    defect: Callable[[Tensor, Tensor, float, Tensor, Any], tuple[Tensor, Tensor]]
+    """(◇^{k+1}, ◇^k, λ^k, D̂^k, memory) -> what averages to zero over the agents, and its scale."""
+    rounds: int
+    """Communication rounds per iteration."""
+    vectors: int
+    """Vectors of the variable's length sent to each neighbour per iteration."""
+    lambda_min: float = -1.0
+    """The smallest eigenvalue of the weights must be above this."""
+
+
+def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[tuple[Tensor, Any]]:
+    """Adapt then combine: ◇^{k+1} = W (◇^k - λ^k D̂^k).
+
+    SUN-DSBO-SE, Algorithm 1; diffusion (Sayed, 2014).
+    """
+    D_hat = gradient()
+    s = yield s - lam * D_hat
+    return s, Nothing()
+
+
+def dgd_step(
+    s: Tensor, gradient: Gradient, lam: float, _m: Nothing
+) -> Exchange[tuple[Tensor, Any]]:
+    """Combine then adapt: ◇^{k+1} = W ◇^k - λ^k D̂^k.
+
+    Non-ATC DGD, remark (a); D-PSGD (Lian et al., 2017).
+    """
+    s_bar = yield s
+    return s_bar - lam * gradient(), Nothing()
+
+
+def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[tuple[Tensor, Any]]:
+    """ATC gradient tracking, SUN-DSBO-GT, Algorithm 2 (Xu et al., 2015).
+
+    D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W (◇^k - λ^k D^k);  D^{-1} = D̂^{-1} = 0.
+    """
+    D_hat = gradient()
+    D = yield m.D + D_hat - m.D_hat
+    s = yield s - lam * D
+    return s, Tracking(D, D_hat)
+
+
+def semi_gt_step(
+    s: Tensor, gradient: Gradient, lam: float, m: Tracking
+) -> Exchange[tuple[Tensor, Any]]:
+    """Semi-ATC gradient tracking (Di Lorenzo and Scutari, 2016); both vectors in one round.
+
+    D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
+    """
+    D_hat = gradient()
+    D, s_bar = yield m.D + D_hat - m.D_hat, s
+    return s_bar - lam * D, Tracking(D, D_hat)
+
+
+def non_atc_gt_step(
+    s: Tensor, gradient: Gradient, lam: float, m: Tracking
+) -> Exchange[tuple[Tensor, Any]]:
+    """Non-ATC gradient tracking (Nedic, Olshevsky and Shi, 2017); both vectors in one round.
+
+    D^k = W D^{k-1} + D̂^k - D̂^{k-1};  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
+    """
+    D_bar, s_bar = yield m.D, s
+    D_hat = gradient()
+    D = D_bar + D_hat - m.D_hat
+    return s_bar - lam * D, Tracking(D, D_hat)
+
+
+def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Exchange[tuple[Tensor, Any]]:
+    """EXTRA (Shi, Ling, Wu and Yin, 2015), remark (b).
+
+    ◇^{k+1} = ◇^k + W ◇^k - (I + W)/2 ◇^{k-1} - (λ^k D̂^k - λ^{k-1} D̂^{k-1}),
+    ◇^1 = W ◇^0 - λ^0 D̂^0.
+
+    Differences from the SUN-DSBO paper:
+        1. It leaves the second matrix W̃ open; (I + W)/2 is the one of Shi et al.
+        2. It writes λ^k (D̂^k - D̂^{k-1}); with a varying step that settles away from the solution,
+           so the scaled directions are differenced.
+    """
+    s_bar = yield s
+    lam_D_hat = lam * gradient()
+    s_next = s + s_bar - (m.s + m.s_bar) / 2 - (lam_D_hat - m.lam_D_hat)
+    return s_next, Extra(s, s_bar, lam_D_hat)
+
+
+def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[tuple[Tensor, Any]]:
+    """Exact Diffusion (Yuan, Ying, Zhao and Sayed, 2018), also D² (Tang et al., 2018).
+
+    ◇^{k+1} = W (2 ◇^k - ◇^{k-1} - (λ^k D̂^k - λ^{k-1} D̂^{k-1})),  ◇^{-1} = ◇^0,  D̂^{-1} = 0.
+
+    Differences from the sources:
+        1. Yuan et al. mix with (I + W)/2; the SUN-DSBO paper with W, which needs the smallest
+           eigenvalue of W above -1/3.  The option ``lazy`` gives the former.
+        2. The scaled directions are differenced, as in ``extra_step``.
+    """
+    lam_D_hat = lam * gradient()
+    s_next = yield 2 * s - m.s - (lam_D_hat - m.lam_D_hat)
+    return s_next, Diffused(s, lam_D_hat)
+
+
+TECHNIQUES: Mapping[str, Technique] = {
+    "se": Technique(_no_memory, se_step, _step_defect, rounds=1, vectors=1),
+    "dgd": Technique(_no_memory, dgd_step, _step_defect, rounds=1, vectors=1),
+    "gt": Technique(_tracking, gt_step, _tracking_defect, rounds=2, vectors=2),
+    "semi-gt": Technique(_tracking, semi_gt_step, _tracking_defect, rounds=1, vectors=2),
+    "non-atc-gt": Technique(_tracking, non_atc_gt_step, _tracking_defect, rounds=1, vectors=2),
+    "extra": Technique(_extra, extra_step, _step_defect, rounds=1, vectors=1),
+    "ed": Technique(_diffused, ed_step, _step_defect, rounds=1, vectors=1, lambda_min=-1 / 3),
+}
+
+
+def technique(name: str) -> Technique:
+    """Look a technique up by name.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in TECHNIQUES:
+        raise unknown("technique", name, TECHNIQUES)
+    return TECHNIQUES[name]
+
+
+def lockstep(
+    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
+) -> Exchange[tuple[Variables, dict[str, Any]]]:
+    """Advance one step of every variable together, fusing what they yield into one message.
+
+    A mixed strategy so costs the largest number of rounds among its techniques, not the sum.
+    Returns the next variables and their memories, by name.
+    """
+    averaged: dict[str, Any] = dict.fromkeys(steps)
+    running, done = dict(steps), {}
+    while running:
+        outgoing: dict[str, Any] = {}
+        for name, step in tuple(running.items()):
+            try:
+                outgoing[name] = step.send(averaged[name])
+            except StopIteration as end:
+                done[name] = end.value
+                del running[name]
+        if running:
+            averaged = _deal(outgoing, (yield _flatten(outgoing)))
+    return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
+
+
+def _flatten(outgoing: Mapping[str, Any]) -> tuple[Tensor, ...]:
+    """Put everything that the variables yielded side by side."""
+    return tuple(
+        v for sent in outgoing.values() for v in (sent if isinstance(sent, tuple) else (sent,))
+    )
+
+
+def _deal(outgoing: Mapping[str, Any], averages: tuple[Tensor, ...]) -> dict[str, Any]:
+    """Hand the averages back in the form in which each variable yielded."""
+    left = iter(averages)
+    return {
+        name: tuple(next(left) for _ in sent) if isinstance(sent, tuple) else next(left)
+        for name, sent in outgoing.items()
+    }
