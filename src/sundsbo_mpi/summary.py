@@ -1,0 +1,179 @@
+"""What a run did, as a table for people: at the end of a run and for ``sundsbo-mpi show``."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from sundsbo_mpi.runfile import RunData
+
+NONE = "–"
+HIGHER = ("accuracy", "auc", "gap")
+LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
+
+
+def render_summary(run: RunData) -> RenderableType:
+    """Say what ran and how it ended, what it reached, and what it cost the agents.
+
+    Every number comes from the rows that count, so that a running or killed run has a summary too.
+    """
+    parts: list[RenderableType] = [_facts(run)]
+    if run.rows:
+        parts += [_metrics(run), _variables(run), _costs(run)]
+    else:
+        parts.append(Text("no evaluation has been written yet"))
+    return Group(*parts)
+
+
+def direction(metric: str) -> int:
+    """Return 1 where more is better, -1 where less is, and 0 where neither is known."""
+    if any(word in metric for word in LOWER):
+        return -1
+    return int(any(word in metric for word in HIGHER))
+
+
+def _facts(run: RunData) -> Table:
+    about = run.attributes
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    rows = (
+        ("run", run.path),
+        ("status", _status(run)),
+        ("task", _join(about, "task", "dataset")),
+        ("algorithm", _join(about, "algorithm", "estimator")),
+        ("agents", f"{run.agent_count} on {_hosts(run)}"),
+        ("topology", _topology(run)),
+        ("iterations", _iterations(run)),
+        ("seed", about.get("seed", NONE)),
+        ("time", _time(run)),
+        ("MPI", _library(str(about.get("mpi_library", NONE)))),
+    )
+    for name, value in rows:
+        # Text, not str: names of files and topologies may hold rich's square brackets.
+        table.add_row(name, Text(str(value)))
+    return table
+
+
+def _status(run: RunData) -> str:
+    if run.status != "running":
+        return f"{run.status} {run.attributes['ended']}"
+    age = (datetime.now(UTC) - run.modified).total_seconds()
+    return f"running, or killed (last written {_duration(max(age, 0.0))} ago)"
+
+
+def _join(about: Any, *names: str) -> str:
+    return ", ".join(str(about[name]) for name in names if about.get(name)) or NONE
+
+
+def _hosts(run: RunData) -> str:
+    hosts = list(dict.fromkeys(run.agents_info["host"].tolist()))
+    devices = list(dict.fromkeys(run.agents_info["device"].tolist()))
+    place = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return f"{place}, {', '.join(devices)}"
+
+
+def _topology(run: RunData) -> str:
+    words = [str(run.attributes.get("topology", f"{len(run.edges)} directed edges"))]
+    if "rho" in run.attributes:
+        words.append(f"rho {run.attributes['rho']:.4g}")
+    return ", ".join(words)
+
+
+def _iterations(run: RunData) -> str:
+    planned = run.attributes.get("iterations")
+    done = run.iteration[-1] if run.rows else 0
+    of = "" if planned is None else f" of {planned}"
+    return f"{done}{of} ({run.rows} of {run.planned} evaluations)"
+
+
+def _time(run: RunData) -> str:
+    if not run.rows:
+        return NONE
+    return f"{_duration(run.elapsed_s[-1])} of training, {_duration(run.wall_s[-1])} in all"
+
+
+def _library(version: str) -> str:
+    # Libraries add their build's whole history, after a comma or on further lines.
+    return " ".join(re.split(r"[,\n]", version)[0].split())
+
+
+def _metrics(run: RunData) -> Table:
+    table = _table("metric", "first", "best", "at", "last")
+    for name, curve in run.curves.items():
+        if "/" in name or np.isnan(curve).all():
+            continue
+        best = at = NONE
+        if direction(name):
+            where = int(np.nanargmax(direction(name) * curve))
+            best, at = _number(curve[where]), str(run.iteration[where])
+        table.add_row(Text(name), _number(curve[0]), best, at, _number(curve[-1]))
+    return table
+
+
+def _variables(run: RunData) -> Table:
+    table = _table("variable", "consensus", "largest", "last", "invariant, largest")
+    for name, curve in run.consensus.items():
+        first, last = _number(curve[0]), _number(curve[-1])
+        table.add_row(name, first, _largest(curve), last, _largest(run.invariant[name]))
+    return table
+
+
+def _costs(run: RunData) -> Table:
+    table = _table("per agent", "min", "median", "max", "all agents")
+    for name, counted in run.agents.items():
+        last = counted[-1]
+        show = _bytes if name.startswith("bytes") else _number
+        shown = [show(pick(last)) for pick in (np.min, np.median, np.max)]
+        total = NONE if name == "rounds" else show(last.sum())
+        table.add_row(name.replace("_", " "), *shown, total)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _largest(curve: Iterable[float]) -> str:
+    known = [value for value in curve if not np.isnan(value)]
+    return _number(max(known)) if known else NONE
+
+
+def _number(value: float) -> str:
+    if np.isnan(value):
+        return NONE
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value)}"
+    return f"{value:.4g}"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.4g} {unit}"
+        count /= 1000
+    return f"{count:.4g} TB"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

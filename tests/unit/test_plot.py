@@ -1,0 +1,173 @@
+"""``sundsbo-mpi plot``: which metric, which labels, and a picture that holds the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+from synthetic_run import CONFIG, plan, row
+
+from sundsbo_mpi.cli.plot import command
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.figures import choose_metric, labels
+from sundsbo_mpi.runfile import RunFile, read_run
+
+
+def make(path, rows=4, **changes):
+    planned = plan(**changes)
+    with contextlib.closing(RunFile.create(path, planned)) as run:
+        for index in range(rows):
+            run.append(row(index, planned))
+    return read_run(path)
+
+
+def plot(*arguments):
+    done = CliRunner().invoke(command, [str(word) for word in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every figure that is saved."""
+    figures = []
+    save = Figure.savefig
+
+    def remember(self, *args, **kwargs):
+        figures.append(self)
+        return save(self, *args, **kwargs)
+
+    monkeypatch.setattr(Figure, "savefig", remember)
+    return figures
+
+
+def test_three_panels_hold_the_rows(tmp_path, drawn):
+    data = make(tmp_path / "a.h5")
+    assert plot(tmp_path / "a.h5", "-o", tmp_path / "a.png") == f"wrote {tmp_path / 'a.png'}\n"
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    (figure,) = drawn
+    assert len(figure.axes) == 3
+    sent = data.agents["bytes_payload"].mean(axis=1)
+    words = ("iterations", "seconds", "bytes")
+    for axes, ticks, word in zip(
+        figure.axes, (data.iteration, data.elapsed_s, sent), words, strict=True
+    ):
+        averaged, local = axes.get_lines()
+        np.testing.assert_array_equal(averaged.get_xdata(), ticks)
+        np.testing.assert_array_equal(averaged.get_ydata(), data.task["test_accuracy"])
+        np.testing.assert_array_equal(local.get_ydata(), data.task["test_accuracy_local"])
+        assert word in axes.get_xlabel()
+    assert figure.axes[0].get_ylabel() == "test accuracy (%)"
+    assert figure.axes[0].get_yscale() == "linear"
+
+
+def test_a_metric_of_choice(tmp_path, drawn):
+    data = make(tmp_path / "a.h5")
+    plot(tmp_path / "a.h5", "-o", tmp_path / "a.png", "--metric", "consensus/y")
+    (line,) = drawn[0].axes[0].get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), data.consensus["y"])
+    assert drawn[0].axes[0].get_yscale() == "log"
+    with pytest.raises(UsageError, match=r"'test_acuracy': did you mean 'test_accuracy'"):
+        plot(tmp_path / "a.h5", "-o", tmp_path / "b.png", "--metric", "test_acuracy")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "chosen"),
+    [
+        (("test_loss", "test_accuracy_local", "test_accuracy"), "test_accuracy"),
+        (("error_x_local", "test_loss", "error_x"), "error_x"),
+        (("weight", "upper_loss"), "upper_loss"),
+        (("weight",), "weight"),
+    ],
+)
+def test_the_default_metric(tmp_path, metrics, chosen):
+    assert choose_metric([make(tmp_path / "a.h5", task_metrics=metrics)], None) == chosen
+
+
+def test_runs_without_a_common_metric(tmp_path):
+    runs = [make(tmp_path / f"{name}.h5", task_metrics=(name,)) for name in ("one", "two")]
+    with pytest.raises(UsageError, match="no task metric in common"):
+        choose_metric(runs, None)
+    assert choose_metric(runs, "consensus/x") == "consensus/x"
+
+
+def test_a_run_without_rows(tmp_path):
+    make(tmp_path / "a.h5", rows=0)
+    with pytest.raises(UsageError, match="no evaluation yet"):
+        plot(tmp_path / "a.h5", "-o", tmp_path / "a.png")
+
+
+def relabelled(tmp_path, *changes):
+    """Runs whose configuration differs from the synthetic one by each of the changes."""
+    data = make(tmp_path / "stem.h5")
+    runs = []
+    for number, change in enumerate(changes):
+        config = {table: dict(options) for table, options in CONFIG.items()}
+        for key, value in change.items():
+            table, _, option = key.partition(".")
+            config[table][option] = value
+        attributes = {**data.attributes, "algorithm": config["algorithm"]["name"]}
+        path = data.path.with_name(f"stem{number}.h5")
+        runs.append(dataclasses.replace(data, config=config, attributes=attributes, path=path))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            [{"algorithm.name": "sun-dsbo-se"}, {"algorithm.name": "sun-dsbo-gt"}],
+            ["sun-dsbo-se", "sun-dsbo-gt"],
+        ),
+        (
+            [{"task.heterogeneity": 0.1}, {"task.heterogeneity": 1.0}],
+            ["sun-dsbo-gt, heterogeneity 0.1", "sun-dsbo-gt, heterogeneity 1.0"],
+        ),
+        ([{}, {"task.output": "b"}], ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"]),
+        (
+            [{f"task.option{i}": 0 for i in range(4)}, {f"task.option{i}": 1 for i in range(4)}],
+            ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"],
+        ),
+        ([{}], ["sun-dsbo-gt"]),
+    ],
+)
+def test_labels_say_what_sets_the_runs_apart(tmp_path, changes, expected):
+    assert labels(relabelled(tmp_path, *changes)) == expected
+
+
+def test_runs_keep_apart_in_the_legend(tmp_path, drawn):
+    paths = []
+    for algorithm in ("sun-dsbo-se", "sun-dsbo-gt", "sun-dsbo-ed"):
+        paths.append(tmp_path / f"{algorithm}.h5")
+        attributes = plan().attributes | {
+            "algorithm": algorithm,
+            "config": json.dumps({"algorithm": {"name": algorithm}}),
+        }
+        make(paths[-1], attributes=attributes)
+    plot(*paths, "-o", tmp_path / "a.png")
+    (legend,) = drawn[0].legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[:3] == ["sun-dsbo-se", "sun-dsbo-gt", "sun-dsbo-ed"]
+    lines = drawn[0].axes[0].get_lines()[::2]
+    assert len({line.get_color() for line in lines}) == 3
+    assert len({line.get_marker() for line in lines}) == 3
+
+
+def test_without_matplotlib(tmp_path, monkeypatch):
+    make(tmp_path / "a.h5")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(UsageError, match=r"pip install 'sundsbo-mpi\[plot\]'"):
+        plot(tmp_path / "a.h5", "-o", tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("name", ["missing/a.png", "a.gif2"])
+def test_a_picture_that_cannot_be_saved(tmp_path, name):
+    make(tmp_path / "a.h5")
+    with pytest.raises(UsageError, match="cannot save"):
+        plot(tmp_path / "a.h5", "-o", tmp_path / name)
