@@ -1,0 +1,188 @@
+"""``sundsbo-mpi topology``: write, convert, check and draw weight matrices.
+
+There is one subcommand for every function in ``BUILDERS``; its parameters are the options.
+"""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import click
+
+from sundsbo_mpi.cli.reading import reading_options
+from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.topology import BUILDERS, Reading, Weights, read_weights, write_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sundsbo_mpi.topology import Loaded
+
+
+def _number(text: str) -> float:
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise click.BadParameter(f"got '{text}', expected a number such as 0.5 or 1/3.") from None
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in text.split(","))
+    except ValueError:
+        message = f"got '{text}', expected whole numbers between commas, such as 1,3."
+        raise click.BadParameter(message) from None
+
+
+class _Named(click.Group):
+    """A group that offers the nearest name for an unknown one."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            raise unknown("topology", cmd_name, self.commands)
+        return self.commands[cmd_name]
+
+
+@click.group(name="topology", cls=_Named)
+def command() -> None:
+    """Write, convert, check and draw the weights with which agents average."""
+
+
+@command.command()
+@click.argument("file")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help=".npz .npy .txt .csv .mtx (.gz)"
+)
+@reading_options
+def convert(file: str, output: str, reading: Reading) -> None:
+    """Write a file in another format.
+
+    A graph gets weights on the way.
+    """
+    loaded = _load(file, reading)
+    named = loaded.node_ids != tuple(map(str, range(loaded.weights.agents)))
+    write_weights(loaded.weights, output, loaded.node_ids if named else ())
+    _wrote(output, loaded.weights)
+
+
+@command.command()
+@click.argument("file")
+@reading_options
+def check(file: str, reading: Reading) -> None:
+    """Print what matters of the weights in a file.
+
+    Weights that are not fit for gossip are refused with exit status 2.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    loaded = _load(file, reading)
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, title=loaded.weights.name)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact, value in _facts(loaded.weights).items():
+        table.add_row(fact, value)
+    Console(highlight=False).print(table, markup=False)
+
+
+@command.command()
+@click.argument("file")
+@click.option("-o", "--output", required=True, metavar="FILE", help=".png, .pdf or .svg")
+@reading_options
+def draw(file: str, output: str, reading: Reading) -> None:
+    """Draw the graph of a file.
+
+    Edges are as wide as their weights.
+    """
+    from sundsbo_mpi.topology.draw import draw_weights
+
+    loaded = _load(file, reading)
+    draw_weights(loaded.weights, output)
+    _wrote(output, loaded.weights)
+
+
+def _load(file: str, reading: Reading) -> Loaded:
+    loaded = read_weights(file, reading)
+    for note in loaded.notes:
+        click.echo(note, err=True)
+    return loaded
+
+
+def _wrote(output: str, weights: Weights) -> None:
+    click.echo(f"wrote {output}: {weights.name}, n = {weights.agents}, rho = {weights.rho:.6f}")
+
+
+def _facts(weights: Weights) -> dict[str, str]:
+    from sundsbo_mpi.algorithms import safe_for
+
+    safe = safe_for(weights.lambda_min)
+    lazily = safe_for((1 + weights.lambda_min) / 2)
+    degrees = weights.degrees
+    facts = {
+        "agents n": str(weights.agents),
+        "edges": str(len(weights.edges()) // 2),
+        "degrees": f"{degrees.min()} to {degrees.max()}, mean {degrees.mean():.3g}",
+        "rho": f"{round(weights.rho, 12):.9g}",
+        "spectral gap 1 - rho": f"{weights.spectral_gap:.6g}",
+        "smallest eigenvalue": f"{round(weights.lambda_min, 12) + 0.0:.9g}",
+        "SHA-256": weights.sha256,
+        "safe for": ", ".join(name for name, good in safe.items() if good),
+    }
+    unsafe = [name for name, good in safe.items() if not good]
+    if unsafe:
+        facts["not safe for"] = ", ".join(unsafe)
+        cured = ", ".join(name for name in unsafe if lazily[name])
+        facts["safe with (I + W)/2"] = f"{cured} (--set algorithm.lazy=true)"
+    return facts
+
+
+def _builder_command(name: str, build: Callable[..., Weights]) -> click.Command:
+    """Make the subcommand of a builder from its signature and docstring."""
+    hints = get_type_hints(build, include_extras=True)
+    parameters = list(inspect.signature(build).parameters.values())[1:]
+
+    def write(agents: int, lazy: bool, output: str, **options: Any) -> None:
+        weights = build(agents, lazy=lazy, **options)
+        write_weights(weights, output)
+        _wrote(output, weights)
+
+    fixed = [
+        click.Option(["--agents"], type=int, required=True, metavar="N", help="Number of agents."),
+        click.Option(["--lazy"], is_flag=True, help="Write (I + W)/2 instead of W."),
+        click.Option(
+            ["-o", "--output"], required=True, metavar="FILE", help=".npz .npy .txt .csv .mtx (.gz)"
+        ),
+    ]
+    own = [_option(parameter, hints[parameter.name]) for parameter in parameters]
+    text = inspect.getdoc(build) or name
+    return click.Command(
+        name,
+        callback=write,
+        params=[fixed[0], *own, *fixed[1:]],
+        help=text,
+        short_help=text.splitlines()[0],
+    )
+
+
+def _option(parameter: inspect.Parameter, hint: Any) -> click.Option:
+    """Make the option of a builder's parameter, annotated as Annotated[type, help]."""
+    kind, text = get_args(hint)
+    types: dict[Any, tuple[Any, str]] = {
+        int: (int, "N"),
+        float: (_number, "NUMBER"),
+        tuple[int, ...]: (_integers, "I,J,..."),
+    }
+    reader, metavar = types[kind if kind in types else get_args(kind)[0]]
+    option: dict[str, Any] = {"type": reader, "metavar": metavar, "help": text}
+    if parameter.default is inspect.Parameter.empty:
+        option["required"] = True
+    else:
+        option |= {"default": parameter.default, "show_default": parameter.default is not None}
+    return click.Option(["--" + parameter.name.replace("_", "-")], **option)
+
+
+for _name, _build in BUILDERS.items():
+    command.add_command(_builder_command(_name, _build))

@@ -1,0 +1,147 @@
+"""What a weight matrix must satisfy, and the sentences that say where one does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from sundsbo_mpi.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+RHO_BELOW = 1 - 1e-12
+
+
+def canonical(matrix: Any, name: str) -> tuple[csr_array, float]:
+    """Return the matrix as float64 rows without stored zeros, and the tolerance its dtype earns.
+
+    Args:
+        matrix: Dense or sparse, of any real dtype.
+        name: What the matrix is called in messages.
+
+    Raises:
+        UsageError: It is not a square matrix of finite real numbers.
+    """
+    if np.ndim(matrix) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        shape = " x ".join(str(size) for size in np.shape(matrix)) or "empty"
+        raise UsageError(
+            f"'{name}' is {shape}, a weight matrix is n x n with n >= 1; "
+            "give a square matrix, or name the format of a list of edges with --format edges."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise UsageError(
+            f"'{name}' has entries of type {matrix.dtype}, expected real numbers; "
+            "save the matrix as float64."
+        )
+    tolerance = 1e-5 if matrix.dtype == np.float32 else 1e-6
+    exact = csr_array(matrix, dtype=np.float64, copy=True)
+    exact.sum_duplicates()
+    exact.eliminate_zeros()
+    exact.sort_indices()
+    return exact, tolerance
+
+
+def require_structure(matrix: csr_array, name: str, tolerance: float) -> None:
+    """Refuse W unless it is finite, non-negative, symmetric, doubly stochastic and connected.
+
+    Args:
+        matrix: (n, n) float64 with sorted rows and no stored zeros.
+        name: What the matrix is called in messages.
+        tolerance: By how much sums may miss one, and w_ij may miss w_ji.
+
+    Raises:
+        UsageError: Names the worst entry, row or column, the first of these laws that fails.
+    """
+    _signs(matrix, name)
+    _symmetry(matrix, name, tolerance)
+    _sums(matrix, name, tolerance)
+    _connection(matrix, name)
+
+
+def require_contraction(rho: float, lambda_min: float, name: str) -> None:
+    """Refuse W unless ρ < 1: gossip must shrink every disagreement.
+
+    Args:
+        rho: max(|λ_2|, |λ_n|).
+        lambda_min: λ_n.
+        name: What the matrix is called in messages.
+
+    Raises:
+        UsageError: ρ is one, as for a two-coloured graph whose agents keep nothing of their own.
+    """
+    if rho >= RHO_BELOW:
+        raise UsageError(
+            f"bad weights '{name}': rho = {rho:.12g} (smallest eigenvalue {lambda_min:.12g}), "
+            "expected rho < 1; give the agents self-weights, for instance by (I + W)/2."
+        )
+
+
+def _signs(matrix: csr_array, name: str) -> None:
+    entries = coo_array(matrix)
+    odd = np.flatnonzero(~np.isfinite(entries.data))
+    worst = odd[0] if odd.size else np.argmin(entries.data) if entries.nnz else None
+    if worst is not None and not 0 <= entries.data[worst] < np.inf:
+        i, j = entries.row[worst], entries.col[worst]
+        raise UsageError(
+            f"bad weights '{name}': the entry in row {i}, column {j} is "
+            f"{entries.data[worst]:.10g}, expected finite numbers >= 0 (rows count from 0); "
+            "correct the matrix."
+        )
+
+
+def _symmetry(matrix: csr_array, name: str, tolerance: float) -> None:
+    gap = coo_array(abs(matrix - matrix.T))
+    # A weight that only one of two agents has, however small, would be a message nobody expects.
+    pattern = matrix.astype(bool).astype(np.int8)
+    one_sided = coo_array(abs(pattern - pattern.T))
+    one_sided.eliminate_zeros()
+    if gap.nnz and gap.data.max() > tolerance:
+        worst = int(np.argmax(gap.data))
+        i, j = int(gap.row[worst]), int(gap.col[worst])
+    elif one_sided.nnz:
+        i, j = int(one_sided.row[0]), int(one_sided.col[0])
+    else:
+        return
+    raise UsageError(
+        f"bad weights '{name}': the entry in row {i}, column {j} is {matrix[i, j]:.10g} but the "
+        f"one in row {j}, column {i} is {matrix[j, i]:.10g}, expected a symmetric "
+        "matrix (rows count from 0); correct the matrix."
+    )
+
+
+def _sums(matrix: csr_array, name: str, tolerance: float) -> None:
+    for line, axis in (("row", 1), ("column", 0)):
+        sums = np.asarray(matrix.sum(axis=axis))
+        worst = int(np.argmax(abs(sums - 1)))
+        if abs(sums[worst] - 1) > tolerance:
+            raise UsageError(
+                f"bad weights '{name}': {line} {worst} sums to {sums[worst]:.10g}, expected 1 "
+                f"within {tolerance:g} ({line}s count from 0); {_remedy(matrix.data)}."
+            )
+
+
+def _remedy(values: NDArray[np.float64]) -> str:
+    if np.all(values == 1):
+        return (
+            "this looks like an adjacency matrix: save the graph as GraphML, GML or a list of "
+            "edges to have it weighted"
+        )
+    return "correct the matrix, with all digits of every entry"
+
+
+def _connection(matrix: csr_array, name: str) -> None:
+    from scipy.sparse.csgraph import connected_components
+
+    parts, labels = connected_components(matrix, directed=False)
+    if parts > 1:
+        # The smallest part is the one that was most likely forgotten.
+        smallest = int(np.argmin(np.bincount(labels)))
+        lost = int(np.flatnonzero(labels == smallest)[0])
+        raise UsageError(
+            f"bad weights '{name}': the graph falls into {parts} parts, row {lost} belongs to one "
+            f"of {np.sum(labels == smallest)} (rows count from 0), expected a connected graph; "
+            "add the missing edges."
+        )

@@ -1,0 +1,111 @@
+"""A picture of the network: agents as numbered discs, edges as wide as their weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sundsbo_mpi.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sundsbo_mpi.topology.weights import Weights
+
+EDGE_COLOUR, AGENT_COLOUR, TEXT_COLOUR = "#0072B2", "#F0E442", "#1A1A1A"
+LABELLED_UP_TO = 200
+
+
+def draw_weights(weights: Weights, path: str) -> None:
+    """Draw the graph of W; the suffix of ``path`` says whether it is .png, .pdf or .svg.
+
+    Raises:
+        UsageError: matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError(
+            "drawing needs matplotlib, which is not installed; "
+            "install it with: pip install 'sundsbo-mpi[plot]'."
+        ) from error
+    figure = Figure(figsize=(7, 7))
+    axes = figure.add_subplot()
+    axes.set_title(
+        f"{weights.name}\nn = {weights.agents}, ρ = {round(weights.rho, 9):.6g}, "
+        f"smallest eigenvalue {round(weights.lambda_min, 9) + 0.0:.4g}",
+        color=TEXT_COLOUR,
+    )
+    axes.set_axis_off()
+    axes.set_aspect("equal", adjustable="datalim")
+    _draw_graph(axes, weights)
+    try:
+        figure.savefig(path, dpi=150, bbox_inches="tight")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot draw '{path}': {error}; choose another name.") from error
+
+
+def _draw_graph(axes: Axes, weights: Weights) -> None:
+    import networkx as nx
+
+    edges = weights.edges()
+    edges = edges[edges[:, 0] < edges[:, 1]]
+    graph = nx.Graph()
+    graph.add_nodes_from(range(weights.agents))
+    graph.add_edges_from(edges.tolist())
+    shares = np.array([weights.matrix[i, j] for i, j in edges])
+    size = min(600.0, 12000 / weights.agents)
+    scale = min(6.0, 24 / weights.agents**0.5) / max(shares, default=1)
+    place = _layout(graph)
+    nx.draw_networkx_edges(
+        graph,
+        place,
+        ax=axes,
+        edgelist=edges.tolist(),
+        width=(scale * shares).tolist(),
+        edge_color=EDGE_COLOUR,
+    )
+    nx.draw_networkx_nodes(
+        graph, place, ax=axes, node_size=size, node_color=AGENT_COLOUR, edgecolors=TEXT_COLOUR
+    )
+    if weights.agents <= LABELLED_UP_TO:
+        nx.draw_networkx_labels(
+            graph, place, ax=axes, font_size=max(4.0, size**0.5 * 0.45), font_color=TEXT_COLOUR
+        )
+    _legend(axes, shares, scale)
+
+
+def _layout(graph: Any) -> dict[int, np.ndarray]:
+    """Place agents so that distances in the picture follow distances in the graph."""
+    import networkx as nx
+
+    if graph.number_of_nodes() <= LABELLED_UP_TO:
+        circle = nx.circular_layout(graph)
+        placed: dict[int, np.ndarray] = nx.kamada_kawai_layout(graph, pos=circle)
+    else:
+        placed = nx.spectral_layout(graph)
+    return placed
+
+
+def _legend(axes: Axes, shares: np.ndarray, scale: float) -> None:
+    """Show what a width stands for: up to four of the weights, from the least to the largest."""
+    from matplotlib.lines import Line2D
+
+    distinct = np.unique(shares.round(9))
+    if not distinct.size:
+        return
+    picked = distinct[np.unique(np.linspace(0, distinct.size - 1, 4).round().astype(int))]
+    lines = [
+        Line2D([], [], color=EDGE_COLOUR, linewidth=scale * share, label=f"{share:.4g}")
+        for share in picked
+    ]
+    axes.legend(
+        handles=lines,
+        title="weight of an edge",
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=4,
+        frameon=False,
+        handlelength=3,
+    )

@@ -1,0 +1,154 @@
+"""Files of weights: the format found, the content read, the matrix checked, and the way back."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.graphs import PARSERS, read_graph
+from sundsbo_mpi.topology.matrices import WRITERS, read_matrix
+from sundsbo_mpi.topology.reading import FORMATS, GRAPH_SUFFIXES, MATRIX_SUFFIXES, Reading
+from sundsbo_mpi.topology.weights import Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BY_NAME = Reading()
+GZIP = b"\x1f\x8b"
+# What the parsers raise on damaged content; SyntaxError is that of XML.
+DAMAGED = (
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    EOFError,
+    OSError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Weights from a file, with what must be said about how it was read.
+
+    Args:
+        weights: The checked weights, named after the file.
+        notes: Sentences to say aloud, in order.
+        node_ids: The file's name of every agent; "0", "1", … where it has none.
+    """
+
+    weights: Weights
+    notes: tuple[str, ...]
+    node_ids: tuple[str, ...]
+
+
+def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
+    """Read a weight matrix, or a graph that gets weights, from a file that may be gzipped.
+
+    Args:
+        path: The file; its suffix (before .gz) says the format unless ``reading`` does.
+        reading: The choices that the file leaves open.
+
+    Raises:
+        UsageError: The file is missing, damaged, of no known format, or holds a bad matrix.
+    """
+    form, content = _format(path, reading), _content(path)
+    graph = form in PARSERS
+    if not graph and (reading.weights is not None or reading.undirected):
+        flag = "--undirected" if reading.weights is None else "--weights"
+        raise UsageError(f"'{path}' is a matrix, {flag} is for graphs; leave {flag} out.")
+    try:
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
+        if graph:
+            matrix, notes, node_ids = read_graph(content, form, reading)
+        else:
+            (matrix, node_ids), notes = read_matrix(content, form), ()
+    except UsageError as error:
+        raise UsageError(f"'{path}': {error}") from error
+    except DAMAGED + _networkx_errors(graph) as error:
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise UsageError(
+            f"'{path}' cannot be read as {form}: {reason}; "
+            f"check the file, or name its format with --format ({', '.join(FORMATS)})."
+        ) from error
+    weights = Weights(matrix, Path(path).name)
+    numbers = tuple(map(str, range(weights.agents)))
+    return Loaded(weights, tuple(f"'{path}': {note}." for note in notes), node_ids or numbers)
+
+
+def write_weights(weights: Weights, path: str, node_ids: Sequence[str] = ()) -> None:
+    """Write W so that it reads back bit by bit; the file appears whole or not at all.
+
+    Args:
+        weights: What to write.
+        path: The file, replaced if it exists; ends in .npz, .npy, .txt, .csv or .mtx, then perhaps
+            in .gz.
+        node_ids: Names of the agents, kept in .npz, and as comments in .txt and .mtx.
+
+    Raises:
+        UsageError: The suffix is unknown or the file cannot be written.
+    """
+    suffix, zipped = _suffix(path)
+    if suffix not in WRITERS:
+        raise UsageError(
+            f"cannot write '{path}': its suffix is '{suffix}', expected one of "
+            f"{', '.join(WRITERS)} (and .gz after it); change the name."
+        )
+    content = WRITERS[suffix](weights, node_ids)
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        Path(partial).write_bytes(gzip.compress(content, mtime=0) if zipped else content)
+        Path(partial).replace(path)
+    except OSError as error:
+        Path(partial).unlink(missing_ok=True)
+        raise UsageError(
+            f"cannot write '{path}': {error.strerror}; choose another place."
+        ) from error
+
+
+def _networkx_errors(graph: bool) -> tuple[type[Exception], ...]:
+    if not graph:
+        return ()
+    import networkx as nx
+
+    return (nx.NetworkXException,)
+
+
+def _suffix(path: str) -> tuple[str, bool]:
+    zipped = path.lower().endswith(".gz")
+    return Path(path[:-3] if zipped else path).suffix.lower(), zipped
+
+
+def _format(path: str, reading: Reading) -> str:
+    suffixes = MATRIX_SUFFIXES | GRAPH_SUFFIXES
+    form = reading.format or suffixes.get(_suffix(path)[0])
+    if form is None:
+        raise UsageError(
+            f"the name of '{path}' does not say its format, expected one of "
+            f"{', '.join(suffixes)} (and .gz after it); rename it, or name its "
+            f"format with --format ({', '.join(FORMATS)})."
+        )
+    return form
+
+
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"there is no topology file '{path}' (looked in {Path.cwd()}); "
+            f"write one with: sundsbo-mpi topology ring --agents 10 -o ring.npz."
+        ) from error
+    except OSError as error:
+        raise UsageError(f"cannot read the topology file '{path}': {error.strerror}.") from error

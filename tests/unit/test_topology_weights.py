@@ -1,0 +1,174 @@
+"""A Weights record is lawful or does not exist; its numbers are those of dense linear algebra."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology import BUILDERS, Weights, spectrum
+
+
+def ring(n, a):
+    W = np.zeros((n, n))
+    for i in range(n):
+        W[i, i] += a
+        W[i, (i + 1) % n] += (1 - a) / 2
+        W[i, (i - 1) % n] += (1 - a) / 2
+    return W
+
+
+@st.composite
+def symmetric_walks(draw):
+    """A random connected W: a ring, mixed with random transpositions of agents."""
+    n = draw(st.integers(3, 9))
+    W = 0.4 * ring(n, 0.3) + 0.2 * np.eye(n)
+    for _ in range(4):
+        i, j = draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))
+        swap = np.eye(n)
+        swap[[i, j]] = swap[[j, i]]
+        W += 0.1 * swap
+    return W
+
+
+@given(symmetric_walks())
+def test_numbers_are_those_of_the_dense_matrix(W):
+    weights = Weights(W, "W")
+    n = len(W)
+    eigenvalues = np.sort(np.linalg.eigvals(W).real)
+    assert weights.agents == n
+    assert weights.rho == pytest.approx(np.linalg.norm(W - 1 / n, 2), abs=1e-12)
+    assert weights.spectral_gap == pytest.approx(1 - weights.rho)
+    assert weights.lambda_min == pytest.approx(eigenvalues[0], abs=1e-12)
+    for i in range(n):
+        others = [j for j in range(n) if j != i and W[i, j] > 0]
+        own, shares = weights.row(i)
+        assert own == W[i, i]
+        assert list(shares) == others == list(weights.neighbours(i))
+        assert all(shares[j] == W[i, j] for j in others)
+    edges = weights.edges()
+    assert edges.dtype == np.int64
+    assert edges.tolist() == [[i, j] for i in range(n) for j in weights.neighbours(i)]
+    assert weights.degrees.tolist() == [len(weights.neighbours(i)) for i in range(n)]
+    np.testing.assert_array_equal(weights.matrix.toarray(), W)
+    np.testing.assert_allclose(weights.lazy().matrix.toarray(), (np.eye(n) + W) / 2, atol=1e-16)
+
+
+def test_one_agent_keeps_everything():
+    weights = Weights(np.eye(1), "alone")
+    assert (weights.agents, weights.rho, weights.lambda_min) == (1, 0.0, 1.0)
+    assert weights.edges().shape == (0, 2)
+    assert weights.row(0) == (1.0, {})
+    assert weights.lazy().matrix.toarray() == [[1.0]]
+
+
+def test_digest_depends_on_the_matrix_and_on_nothing_else():
+    W = ring(6, 0.5)
+    digest = Weights(W, "one name").sha256
+    with_zero = sp.coo_array(W)
+    with_zero = sp.coo_array(
+        (np.append(with_zero.data, 0.0), (np.append(with_zero.row, 0), np.append(with_zero.col, 3)))
+    )
+    for form in (
+        sp.csc_array(W),
+        sp.csr_matrix(W),
+        sp.bsr_array(W),
+        with_zero,
+        np.asfortranarray(W),
+    ):
+        assert Weights(form, "another name").sha256 == digest
+    assert Weights(ring(6, 0.4), "one name").sha256 != digest
+    # No stored zero becomes a message.
+    assert Weights(with_zero, "zero").neighbours(0) == (1, 5)
+
+
+def changed(entries, n=6, a=0.5):
+    W = ring(n, a)
+    for (i, j), value in entries.items():
+        W[i, j] = value
+    return W
+
+
+BAD = {
+    "not square": (np.full((2, 3), 1 / 3), "2 x 3"),
+    "empty": (np.zeros((0, 0)), "0 x 0"),
+    "complex": (np.eye(2) * 1j, "complex128"),
+    "not finite": (changed({(2, 3): np.nan}), "row 2, column 3 is nan"),
+    "infinite": (changed({(4, 3): np.inf}), "row 4, column 3 is inf"),
+    "negative": (changed({(1, 2): -0.1, (2, 1): -0.1, (4, 4): -0.3}), "row 4, column 4 is -0.3"),
+    "asymmetric": (changed({(3, 4): 0.15, (2, 1): 0.2}), "row 3, column 4 is 0.15"),
+    "row": (changed({(2, 2): 0.7, (3, 3): 0.4}), "row 2 sums to 1.2"),
+    "one-sided trace": (changed({(0, 3): 4e-7}), "row 0, column 3 is 4e-07"),
+    "two parts": (np.kron(np.eye(2), ring(4, 0.5)), "2 parts"),
+    "isolated": (np.kron(np.diag([1, 1, 1]), np.eye(1)), "3 parts"),
+    "rho one": (ring(6, 0.0), "rho = 1 "),
+    "adjacency": (np.ones((3, 3)), "adjacency"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_weights_are_refused_with_the_worst_place_named(case):
+    matrix, place = BAD[case]
+    with pytest.raises(UsageError) as refusal:
+        Weights(matrix, "bad.npz")
+    sentence = str(refusal.value)
+    assert place in sentence
+    assert "bad.npz" in sentence
+    assert "\n" not in sentence
+
+
+def test_columns_are_summed_too():
+    # Within the tolerance of symmetry entry by entry, but a hundred such entries add up.
+    n = 100
+    W = np.full((n, n), 1 / n)
+    W[:, 0] += 9e-7
+    W[:, 1:] -= 9e-7 / (n - 1)
+    with pytest.raises(UsageError, match=r"column 0 sums to 1\.00009"):
+        Weights(W, "tilted")
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-6)])
+def test_sums_may_miss_one_by_what_the_dtype_earns_and_are_not_repaired(dtype, tolerance):
+    W = np.full((4, 4), 0.25, dtype=dtype)
+    W[2, 2] += tolerance * 0.9
+    weights = Weights(W, "close")
+    assert weights.matrix.dtype == np.float64
+    np.testing.assert_array_equal(weights.matrix.toarray(), W.astype(np.float64))
+    W[2, 2] += tolerance * 0.9
+    with pytest.raises(UsageError, match=r"row 2 sums to 1\.0000"):
+        Weights(W, "far")
+
+
+def test_uniform_single_precision_rows_are_good():
+    Weights(np.full((7, 7), 1 / 7, dtype=np.float32), "float32")
+
+
+LARGE = {
+    "ring": {},
+    "line": {},
+    "grid": {},
+    "star": {},
+    "circulant": {"offsets": (1, 2), "self_weight": 0.2},
+    "erdos-renyi": {},
+    "complete": {"edge_weight": 0.004},
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_sparse_and_dense_spectra_agree(name):
+    matrix = BUILDERS[name](240, **LARGE[name]).matrix
+    np.testing.assert_allclose(spectrum._sparse(matrix), spectrum._dense(matrix), atol=1e-9)
+
+
+def test_sparse_spectrum_of_a_positive_definite_matrix():
+    matrix = BUILDERS["ring"](240, self_weight=0.6, lazy=True).matrix
+    assert spectrum._sparse(matrix)[1] == pytest.approx(0.6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("a", "smallest"), [(0.5, 0.0), (0.2, -0.6)])
+def test_ten_thousand_agents_on_a_ring(a, smallest):
+    n = 10_000
+    weights = BUILDERS["ring"](n, self_weight=a)
+    assert 1 - weights.rho == pytest.approx((1 - a) * (1 - np.cos(2 * np.pi / n)), rel=1e-5)
+    assert weights.lambda_min == pytest.approx(smallest, abs=1e-9)
