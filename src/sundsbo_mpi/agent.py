@@ -1,0 +1,112 @@
+"""The life of one agent: the one place where the mathematics and the network meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.errors import DivergedError
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.clock import Clock
+    from sundsbo_mpi.comm.gossip import Gossip
+    from sundsbo_mpi.comm.tally import Tally
+    from sundsbo_mpi.composition import Algorithm, State
+    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.tasks.base import Task
+    from sundsbo_mpi.techniques import Exchange
+
+HEALTHY = 2**62
+"""The code of an agent whose numbers have all been finite."""
+
+
+def answer(
+    step: Exchange[tuple[Variables, State]], gossip: Gossip, clock: Clock
+) -> tuple[Variables, State]:
+    """Run one step, replacing every yield by the neighbourhood average of what it yields."""
+    averaged: Any = None
+    while True:
+        with clock("gradient"):
+            try:
+                outgoing = step.send(averaged)
+            except StopIteration as done:
+                result: tuple[Variables, State] = done.value
+                return result
+        averaged = gossip.average(outgoing)
+
+
+class Health:
+    """Remembers where the agent's numbers first stopped being finite."""
+
+    def __init__(self, agent: int, agents: int, variables: tuple[str, ...]) -> None:
+        self._agent, self._agents, self._variables = agent, agents, variables
+        self._code = HEALTHY
+
+    def note(self, k: int, w: Variables) -> None:
+        """Look at the agent's directions, or its point, of iteration k."""
+        for place, v in enumerate(self._variables):
+            # A sum over a tensor that holds NaN or infinity is one of the two.
+            if self._code == HEALTHY and not w[v].sum().isfinite() and not w[v].isfinite().all():
+                self._code = (k * self._agents + self._agent) * len(self._variables) + place
+
+    def check(self, tally: Tally) -> None:
+        """Agree on whether to go on; collective.
+
+        Raises:
+            DivergedError: on all agents, if any has met a number that is not finite.
+        """
+        code = tally.smallest(self._code)
+        if code == HEALTHY:
+            return
+        code, place = divmod(code, len(self._variables))
+        k, agent = divmod(code, self._agents)
+        raise DivergedError(
+            f"diverged: the direction of {self._variables[place]} on agent {agent} was first not "
+            f"finite in iteration {k}; smaller steps (algorithm.step_x, step_y, step_theta) or a "
+            "larger gamma may help."
+        )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent: its problem, its method, and its links to the others."""
+
+    task: Task
+    algorithm: Algorithm
+    gossip: Gossip
+    tally: Tally
+    clock: Clock
+    iterations: int
+    eval_every: int
+
+    def run(
+        self,
+        evaluate: Callable[[int, Variables, Variables, State], None],
+        advance: Callable[[int], None],
+    ) -> Variables:
+        """Iterate k = 0 .. K-1 and return the agent's final variables; collective.
+
+        Args:
+            evaluate: Called with (iterations done, w, the w before the last iteration, state) at
+                0, every ``eval_every`` iterations, and at K.
+            advance: Called with the iterations done after each of them; local.
+
+        Raises:
+            DivergedError: on all agents together, at the evaluation after the fact.
+        """
+        w, state = self.algorithm.start(self.task)
+        health = Health(self.tally.agent, self.tally.agents, tuple(w))
+        evaluate(0, w, w, state)
+        for k in range(self.iterations):
+            previous = w
+            step = self.algorithm.step(self.task, k, w, state)
+            w, state = answer(step, self.gossip, self.clock)
+            health.note(k, state.D_hat)
+            done = k + 1
+            advance(done)
+            if done % self.eval_every == 0 or done == self.iterations:
+                health.note(done, w)
+                health.check(self.tally)
+                evaluate(done, w, previous, state)
+        return w

@@ -1,0 +1,64 @@
+"""``sundsbo-mpi list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="list")
+def command() -> None:
+    """List algorithms, estimators, techniques, tasks, topologies and presets."""
+    from rich.console import Console
+
+    from sundsbo_mpi.estimators import ESTIMATORS
+    from sundsbo_mpi.settings import presets
+    from sundsbo_mpi.tasks import DESCRIPTIONS
+    from sundsbo_mpi.techniques import TECHNIQUES
+    from sundsbo_mpi.topology import BUILDERS
+
+    console = Console(highlight=False)
+    console.print(_algorithms())
+    console.print(
+        "level: of the lower problem, N.C. nonconvex; gradients: heterogeneity assumed of the "
+        "upper/lower ones, BGD bounded dissimilarity, Free none, - not analysed in the paper; "
+        "rounds and vectors per iteration and neighbour, a vector being as long as its variable; "
+        "W: symmetric, some with all eigenvalues λ above a bound, which (I + W)/2 always meets "
+        "(--set algorithm.lazy=true).\n",
+        markup=False,
+    )
+    for title, names in (
+        ("estimators", ESTIMATORS),
+        ("techniques of a variable (--set algorithm.x=NAME)", TECHNIQUES),
+        ("topologies", BUILDERS),
+        ("presets", presets()),
+    ):
+        console.print(f"[bold]{title}[/bold]: {', '.join(names)}")
+    console.print("[bold]tasks[/bold]:")
+    for name, description in DESCRIPTIONS.items():
+        console.print(f"  {name}: {description}", markup=False)
+
+
+def _algorithms() -> object:
+    from rich.table import Table
+
+    from sundsbo_mpi.algorithms import METHODS, by_default
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("algorithm", "level", "gradients", "oracles"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("rounds", "vectors"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("W", no_wrap=True)
+    for name, entry in METHODS.items():
+        built = by_default(entry)
+        needs = "sym." + (", λ > -1/3" if built.lambda_min > -1 else "")
+        table.add_row(
+            name,
+            entry.convexity,
+            entry.heterogeneity,
+            entry.oracles,
+            str(built.rounds),
+            str(built.vectors),
+            needs,
+        )
+    return table

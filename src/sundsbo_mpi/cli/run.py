@@ -1,0 +1,96 @@
+"""``sundsbo-mpi run``: one agent of a run; start one rank for each agent of the topology."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sundsbo_mpi.cli.reading import reading_options
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.topology import Reading
+
+FLAGS = {
+    "topology": ("topology", "file"),
+    "task": ("task", "name"),
+    "dataset": ("task", "dataset"),
+    "data_dir": ("task", "data_dir"),
+    "algorithm": ("algorithm", "name"),
+    "estimator": ("algorithm", "estimator"),
+    "iterations": ("run", "iterations"),
+    "seed": ("run", "seed"),
+    "eval_every": ("run", "eval_every"),
+    "dtype": ("run", "dtype"),
+    "device": ("run", "device"),
+    "stationarity": ("run", "stationarity"),
+    "save_final": ("run", "save_final"),
+    "output": ("output", "file"),
+    "overwrite": ("output", "overwrite"),
+}
+"""The setting that each flag stands for."""
+
+
+@click.command()
+@click.option(
+    "--topology", metavar="FILE", help="Weight matrix or graph; its size is the number of ranks."
+)
+@reading_options
+@click.option("--task", metavar="NAME|FILE.py:CLASS", help="Problem to solve.")
+@click.option("--dataset", metavar="NAME", help="Data set of the task.")
+@click.option("--data-dir", metavar="DIR", help="Where the data set's files are.")
+@click.option("--algorithm", metavar="NAME", help="Method; 'sundsbo-mpi list' names them.")
+@click.option("--estimator", metavar="NAME", help="minibatch, momentum or storm.")
+@click.option("--iterations", type=int, metavar="K", help="Number of iterations.")
+@click.option("--seed", type=int, metavar="S", help="Of everything random.")
+@click.option("--eval-every", type=int, metavar="M", help="Iterations between evaluations.")
+@click.option("--dtype", metavar="float32|float64", help="Of all variables and messages.")
+@click.option("--device", metavar="auto|cpu|cuda", help="Where each agent computes.")
+@click.option(
+    "--stationarity", is_flag=True, help="Measure the penalised problem's gradient (slow)."
+)
+@click.option("--save-final", is_flag=True, help="Keep every agent's last iterate in the run file.")
+@click.option("--preset", metavar="NAME", help="Settings in the package, such as paper/toy.")
+@click.option(
+    "--config",
+    metavar="FILE.toml",
+    help="Settings in tables run, topology, task, algorithm, output.",
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
+)
+@click.option("--output", metavar="FILE.h5", help="Run file; by default a new name.")
+@click.option("--overwrite", is_flag=True, help="Replace the run file if it exists.")
+def command(
+    reading: Reading,
+    preset: str | None,
+    config: str | None,
+    sets: tuple[str, ...],
+    **flags: Any,
+) -> None:
+    """Run a decentralised method; each MPI rank is one agent.
+
+    \b
+    mpirun -n 10 sundsbo-mpi --topology ring.npz
+    mpirun -n 5 sundsbo-mpi --preset paper/toy --topology ring5.npz --algorithm sun-dsbo-ed
+    mpirun -n 10 sundsbo-mpi --topology ring.npz --set 'algorithm.step_y={scale=0.1, power=0.5}'
+
+    Settings given later win: defaults, preset, config, flags, --set.
+    """  # noqa: D301  (click takes the character \b, not a backslash)
+    from sundsbo_mpi.comm.world import load_mpi
+
+    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
+    from sundsbo_mpi.config import Request
+    from sundsbo_mpi.run import run
+
+    layer: dict[str, dict[str, Any]] = {"topology": _given(dataclasses.asdict(reading))}
+    for flag, value in _given(flags).items():
+        table, key = FLAGS[flag]
+        layer.setdefault(table, {})[key] = value
+    run(Request(flags=layer, sets=sets, preset=preset, file=config))
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the flags that were not given: None, or False for a switch."""
+    return {k: v for k, v in flags.items() if v is not None and v is not False}

@@ -1,0 +1,38 @@
+"""Seconds that one agent spends in each phase of its iterations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PHASES = ("gradient", "pack", "wait", "mix", "evaluation")
+"""Sampling, gradients and local vector arithmetic; copying into the message; from the start of the
+exchange to the arrival of the last message; the weighted sum; metrics and their recording."""
+
+
+class Clock:
+    """Adds up wall-clock seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self._began = time.perf_counter()
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        """Add the duration of the ``with`` block to ``phase``."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[phase] += time.perf_counter() - began
+
+    @property
+    def wall(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self._began
+
+    @property
+    def training(self) -> float:
+        """Seconds since the clock was made, less those of evaluation."""
+        return self.wall - self.seconds["evaluation"]

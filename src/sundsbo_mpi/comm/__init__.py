@@ -1,0 +1,1 @@
+"""The network: which world we are in, neighbour averages, and reductions."""

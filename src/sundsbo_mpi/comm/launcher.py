@@ -1,0 +1,68 @@
+"""Which launcher started this process, read from the environment without touching MPI."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SINGLE_PROCESS = "no launcher"
+OPENMPI_MPIRUN = "Open MPI's mpirun"
+HYDRA = "MPICH's mpirun"
+PALS = "PALS' mpiexec"
+SRUN = "srun"
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What the environment says about this process's place in a parallel job.
+
+    ``size`` is None where the launcher keeps it to itself, ``pmix`` says whether the processes
+    meet over PMIx.
+    """
+
+    name: str
+    rank: int
+    size: int | None
+    pmix: bool
+
+
+# A launcher leaves all variables of its row.  The order matters: mpirun inside a Slurm job also
+# passes on Slurm's variables (those of its own daemons), and srun or PALS also speak PMI.
+_SIGNS = (
+    (OPENMPI_MPIRUN, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    (HYDRA, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+    (PALS, "PALS_RANKID", "PMI_SIZE"),
+    # Not SLURM_NTASKS: the batch script has it too, where nothing was launched yet.
+    (SRUN, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("a PMI launcher", "PMI_RANK", "PMI_SIZE"),
+    ("a PMIx launcher", "PMIX_RANK"),
+)
+
+
+def find_launcher(environment: Mapping[str, str] = os.environ) -> Launcher:
+    """Recognise Open MPI's mpirun, MPICH's Hydra, PALS, srun, or anything that speaks PMI(x)."""
+    for name, rank, *others in _SIGNS:
+        if all(environment.get(variable, "").isdigit() for variable in (rank, *others)):
+            size = int(environment[others[0]]) if others else None
+            pmix = name == OPENMPI_MPIRUN or "PMIX_RANK" in environment
+            return Launcher(name, int(environment[rank]), size, pmix)
+    return Launcher(SINGLE_PROCESS, 0, 1, pmix=False)
+
+
+def launcher_name() -> str:
+    """Name the launcher as in "started by srun"; "no launcher" for a single process."""
+    return find_launcher().name
+
+
+def launcher_rank() -> int:
+    """Return the rank that the launcher gave this process; 0 without a launcher."""
+    return find_launcher().rank
+
+
+def launcher_size() -> int | None:
+    """Return the number of processes launched; None where the launcher does not say."""
+    return find_launcher().size

@@ -1,0 +1,75 @@
+"""The few collective operations that metrics and decisions need, on numpy arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats = "NDArray[np.float64]"
+
+
+class Tally:
+    """Collective sums, gathers and agreements over all agents; every method is collective.
+
+    Args:
+        comm: A communicator with one rank per agent.
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = comm
+        self.agent = comm.rank
+        self.agents = comm.size
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is rank 0, which does the file work."""
+        return self.agent == 0
+
+    def mean(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the average over the agents of equally long arrays, summed in double precision."""
+        return self.total(values) / self.agents
+
+    def total(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum over the agents of equally long arrays, in double precision."""
+        total = np.array(values, dtype=np.float64)
+        self._comm.Allreduce(MPI.IN_PLACE, total, MPI.SUM)
+        return total
+
+    def smallest(self, value: int) -> int:
+        """Return the smallest of the agents' integers."""
+        agreed = np.array(value, dtype=np.int64)
+        self._comm.Allreduce(MPI.IN_PLACE, agreed, MPI.MIN)
+        return int(agreed)
+
+    def stack(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return, on rank 0, the agents' equally long arrays as rows."""
+        rows = np.empty((self.agents, values.size)) if self.is_root else None
+        self._comm.Gather(np.ascontiguousarray(values, dtype=np.float64), rows, root=0)
+        return rows
+
+    def gather(self, value: Any) -> list[Any] | None:
+        """Return, on rank 0, the agents' objects in order of the agents."""
+        return self._comm.gather(value, root=0)
+
+    def everyone(self, value: Any) -> list[Any]:
+        """Return the agents' objects in order of the agents, on all of them."""
+        return self._comm.allgather(value)
+
+    def tell(self, value: Any) -> Any:
+        """Return rank 0's object on all agents."""
+        return self._comm.bcast(value, root=0)
+
+    def deal(self, values: list[Any] | None) -> Any:
+        """Hand the i-th of rank 0's objects to agent i."""
+        from mpi4py.util import pkl5  # shards may exceed the 2 GiB of an ordinary message
+
+        return pkl5.Intracomm(self._comm).scatter(values, root=0)
+
+    def spread(self, values: NDArray[np.float64]) -> None:
+        """Overwrite the agents' equally long arrays by rank 0's."""
+        self._comm.Bcast(values, root=0)

@@ -1,0 +1,139 @@
+"""What a run is made of: layers of settings, each over the one before, checked and complete.
+
+From weakest to strongest: the program's defaults, the defaults of the task and data set, a preset,
+a configuration file, the command's flags, ``--set table.key=value``.  All but the first and the
+flags are TOML, or read as TOML, with the tables ``run``, ``topology``, ``task``, ``algorithm`` and
+``output``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sundsbo_mpi.algorithms import method
+from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.settings import (
+    Layer,
+    assignments,
+    complete,
+    merge,
+    parameters,
+    preset,
+    read_toml,
+    task_defaults,
+)
+from sundsbo_mpi.tasks import load_task
+
+DTYPES = ("float32", "float64")
+TABLES = ("run", "topology", "task", "algorithm", "output")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The table ``run``."""
+
+    iterations: int = 500
+    seed: int = 0
+    eval_every: int = 50
+    dtype: str = "float32"
+    device: str = "auto"
+    stationarity: bool = False
+    save_final: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        for name, least in (("iterations", 0), ("seed", 0), ("eval_every", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(
+                    f"run.{name} is {getattr(self, name)}: expected an integer of at least {least}."
+                )
+        if self.dtype not in DTYPES:
+            raise unknown("dtype", self.dtype, DTYPES)
+
+
+@dataclass(frozen=True)
+class TopologyOptions:
+    """The table ``topology``: the weight-matrix file and how to read it."""
+
+    file: str = ""
+    format: str | None = None
+    weights: str | None = None
+    undirected: bool = False
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """The table ``output``; without a file, a unique name is made up."""
+
+    file: str | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Config:
+    """A complete, checked configuration; ``task`` and ``algorithm`` hold a ``name`` and options."""
+
+    run: RunOptions
+    topology: TopologyOptions
+    output: OutputOptions
+    task: dict[str, Any]
+    algorithm: dict[str, Any]
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Return plain tables, from which the same run can be configured again."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for, before anything was read: the same on all ranks."""
+
+    flags: Layer = field(default_factory=dict)
+    sets: tuple[str, ...] = ()
+    preset: str | None = None
+    file: str | None = None
+
+
+PROGRAM_DEFAULTS: Layer = {
+    "task": {"name": "hyper-cleaning"},
+    "algorithm": {"name": "sun-dsbo-gt"},
+}
+
+
+def resolve(request: Request) -> Config:
+    """Read the files that the request names and merge all layers.
+
+    Raises:
+        UsageError: a file, table, key or value is not what it should be.
+    """
+    asked = merge(
+        *([preset(request.preset)] if request.preset else []),
+        *([read_toml(Path(request.file))] if request.file else []),
+        request.flags,
+        assignments(request.sets),
+    )
+    if odd := next((table for table in asked if table not in TABLES), None):
+        raise unknown("table", odd, TABLES)
+    names = merge(PROGRAM_DEFAULTS, asked)
+    task_name, algorithm_name = str(names["task"]["name"]), str(names["algorithm"]["name"])
+    task_class = load_task(task_name)
+    options = method(algorithm_name).options
+    defaults = task_defaults(task_name, names["task"].get("dataset"), task_class)
+    # Task defaults may speak of options that another method does not have.
+    known = parameters("algorithm", options)
+    shared = {k: v for k, v in defaults.get("algorithm", {}).items() if k in known}
+    settings = merge({**defaults, "algorithm": shared}, names)
+
+    def table(name: str) -> dict[str, Any]:
+        return {k: v for k, v in settings.get(name, {}).items() if k != "name"}
+
+    return Config(
+        run=RunOptions(**complete("run", RunOptions, table("run"))),
+        topology=TopologyOptions(**complete("topology", TopologyOptions, table("topology"))),
+        output=OutputOptions(**complete("output", OutputOptions, table("output"))),
+        task={"name": task_name, **complete("task", task_class, table("task"))},
+        algorithm={"name": algorithm_name, **complete("algorithm", options, table("algorithm"))},
+    )

@@ -1,0 +1,119 @@
+"""What is measured at an evaluation: consensus, invariants, and the task's report.
+
+All functions are collective over the agents of ``tally``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from sundsbo_mpi.errors import AgreedError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.comm.tally import Tally
+    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.tasks.base import Task
+
+
+def average(tally: Tally, w: Variables) -> Variables:
+    """Return v_bar = mean_i v_i for every variable, summed in double precision."""
+    return {v: _mean(tally, s) for v, s in w.items()}
+
+
+def consensus(tally: Tally, w: Variables, w_bar: Variables) -> dict[str, float]:
+    """Return the consensus error mean_i ‖v_i - v_bar‖² of every variable."""
+    own = [float((w[v].double() - w_bar[v].double()).square().sum()) for v in w]
+    return dict(zip(w, tally.mean(np.array(own)).tolist(), strict=True))
+
+
+def invariants(tally: Tally, defects: Mapping[str, tuple[Tensor, Tensor]]) -> dict[str, float]:
+    """Return ‖mean_i a_i‖ / ‖mean_i b_i‖ for every variable's defect a and scale b.
+
+    Each technique conserves an average over the agents exactly, so this is of the order of
+    rounding, unless the exchange loses or alters messages or a column of W does not sum to one.
+    """
+    return {
+        v: _ratio(_mean(tally, defect.double()), _mean(tally, scale.double()))
+        for v, (defect, scale) in defects.items()
+    }
+
+
+def reference_errors(
+    references: Mapping[str, Mapping[str, Tensor]], w_bar: Variables
+) -> dict[str, float]:
+    """Return ‖v_bar - v*‖ / ‖v*‖ as ``error_<name>_<variable>`` for every known solution v*."""
+    return {
+        f"error_{name}_{v}": _ratio(w_bar[v].double() - known.double(), known.double())
+        for name, solution in references.items()
+        for v, known in solution.items()
+    }
+
+
+def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str, float]:
+    """Merge the agents' reports at the averaged iterate, and at their own as ``<name>_local``.
+
+    A float is averaged over the agents; a pair (sum, count) becomes sum / sum; arrays go to
+    ``task.summarise`` on rank 0, for the averaged iterate only.  The summary is known on rank 0
+    alone.
+
+    Raises:
+        AgreedError: the agents report different names or kinds, or arrays without ``summarise``.
+    """
+    averaged = task.report(w_bar["x"], w_bar["y"])
+    local = task.report(w["x"], w["y"])
+    arrays = {name: value for name, value in averaged.items() if isinstance(value, np.ndarray)}
+    _check_agreement(tally, averaged)
+    merged = _merge(tally, averaged)
+    merged |= {f"{name}_local": value for name, value in _merge(tally, local).items()}
+    if arrays and not hasattr(task, "summarise"):
+        raise AgreedError(
+            f"the task reports the arrays {', '.join(arrays)} but has no method summarise: "
+            "add one, or report floats or pairs (sum, count)."
+        )
+    if arrays:
+        gathered = {name: tally.gather(value) for name, value in arrays.items()}
+        if tally.is_root:
+            merged |= task.summarise(gathered)  # type: ignore[attr-defined]
+    return merged
+
+
+def _check_agreement(tally: Tally, reported: Mapping[str, Any]) -> None:
+    kinds = {
+        name: "array"
+        if isinstance(value, np.ndarray)
+        else "pair"
+        if isinstance(value, tuple)
+        else "float"
+        for name, value in reported.items()
+    }
+    for agent, theirs in enumerate(tally.everyone(kinds)):
+        if list(theirs.items()) != list(kinds.items()):  # the order decides what is merged
+            raise AgreedError(
+                f"the task's report on agent {agent} has {theirs}, on agent {tally.agent} {kinds}: "
+                "expected the same names and kinds in the same order on all agents."
+            )
+
+
+def _merge(tally: Tally, reported: Mapping[str, Any]) -> dict[str, float]:
+    scalars = {n: v for n, v in reported.items() if not isinstance(v, np.ndarray)}
+    pairs = [v if isinstance(v, tuple) else (float(v), 1.0) for v in scalars.values()]
+    sums = tally.total(np.array(pairs, dtype=np.float64).reshape(-1, 2))
+    return {
+        name: float(s / count) if count else math.nan
+        for name, (s, count) in zip(scalars, sums, strict=True)
+    }
+
+
+def _mean(tally: Tally, v: Tensor) -> Tensor:
+    return torch.from_numpy(tally.mean(v.numpy(force=True))).to(v)
+
+
+def _ratio(numerator: Tensor, denominator: Tensor) -> float:
+    return float(numerator.norm() / denominator.norm())

@@ -1,0 +1,78 @@
+"""What rank 0 tells the person at the terminal, or the log, while a run goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.runfile import Row
+
+REFRESH_SECONDS = 0.2
+LOG_SECONDS = 2.0
+HEADLINES = ("test_accuracy", "weight_gap", "error_bilevel_x", "error_penalised_x", "upper_loss")
+"""Task metrics worth a place on the progress line; without any of them, the task's first two."""
+
+
+class Reporter:
+    """A bar on a terminal, a line now and then in a log; silent on every rank but 0.
+
+    Args:
+        loud: Whether this is rank 0.
+        iterations: Number K of iterations.
+    """
+
+    def __init__(self, loud: bool, iterations: int) -> None:
+        self._console = Console(stderr=True, quiet=not loud, highlight=False, soft_wrap=True)
+        self._iterations = iterations
+        self._shown = 0.0
+        self._bar = Progress(
+            TextColumn("iteration"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            console=self._console,
+            # No thread of its own: it would take its turn from the agents on a full node.
+            auto_refresh=False,
+            disable=not (loud and self._console.is_terminal),
+        )
+        self._line = self._bar.add_task("", total=iterations)
+
+    def say(self, *sentences: str) -> None:
+        """Print sentences above the bar."""
+        for sentence in sentences:
+            self._console.print(sentence, markup=False)
+
+    def advance(self, done: int) -> None:
+        """Move the bar to the iterations done."""
+        now = time.monotonic()
+        if now - self._shown > REFRESH_SECONDS and not self._bar.disable:
+            self._shown = now
+            self._bar.update(self._line, completed=done, refresh=True)
+
+    def row(self, row: Row) -> None:
+        """Show the headline metrics of an evaluation."""
+        shown = [name for name in HEADLINES if name in row.task] or list(row.task)[:2]
+        words = [f"{name} {row.task[name]:.4g}" for name in shown]
+        words += [f"consensus {v} {e:.2g}" for v, e in row.consensus.items() if v == "y"]
+        last = row.iteration == self._iterations
+        if not self._bar.disable:
+            self._bar.update(
+                self._line, completed=row.iteration, description=", ".join(words), refresh=True
+            )
+        elif last or row.iteration == 0 or time.monotonic() - self._shown > LOG_SECONDS:
+            self._shown = time.monotonic()
+            self.say(f"iteration {row.iteration}/{self._iterations}: {', '.join(words)}")
+
+    def __enter__(self) -> Reporter:
+        """Start the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the bar as it is."""
+        self._bar.stop()

@@ -1,0 +1,125 @@
+"""What rank 0 keeps of a run: the run file, and what the person watching is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+
+from sundsbo_mpi.runfile import RunFile, RunPlan
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.progress import Reporter
+    from sundsbo_mpi.runfile import Row
+    from sundsbo_mpi.startup import Prepared
+
+PACKAGES = ("sundsbo-mpi", "torch", "numpy", "scipy", "mpi4py", "h5py")
+
+
+def planned_rows(iterations: int, eval_every: int) -> int:
+    """Count the evaluations at 0, at every multiple of ``eval_every``, and at K."""
+    return 1 + math.ceil(iterations / eval_every)
+
+
+class Recorder:
+    """Writes the rows; used on rank 0 alone.
+
+    The file is made when the first row tells the names of the task's metrics.
+    """
+
+    def __init__(
+        self, prepared: Prepared, agents_info: dict[str, Any], library: str, reporter: Reporter
+    ) -> None:
+        self._prepared = prepared
+        self._agents_info = agents_info
+        self._library = library
+        self._reporter = reporter
+        self._file: RunFile | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Where the run file is, once it exists."""
+        return self._file.path if self._file else None
+
+    def start(self, row: Row, w: Variables) -> None:
+        """Make the run file from the row of iteration 0 and the agent's variables.
+
+        Raises:
+            UsageError: it cannot be made.
+        """
+        config, weights = self._prepared.config, self._prepared.weights
+        plan = RunPlan(
+            agents=weights.agents,
+            rows=planned_rows(config.run.iterations, config.run.eval_every),
+            task_metrics=tuple(row.task),
+            variables={v: s.numel() for v, s in w.items()},
+            edges=weights.edges(),
+            weights=weights.matrix,
+            attributes=self._attributes(),
+            agents_info=self._agents_info,
+            save_final=config.run.save_final,
+            dtype=config.run.dtype,
+        )
+        if config.output.file:
+            self._file = RunFile.create(config.output.file, plan, config.output.overwrite)
+        else:
+            self._file = RunFile.create_default(config.task["name"], config.algorithm["name"], plan)
+
+    def row(self, row: Row) -> None:
+        """Append a row and show it.
+
+        Raises:
+            UsageError: the task reports other names than before.
+        """
+        assert self._file is not None
+        self._file.append(row)
+        self._reporter.row(row)
+        gamma = self._prepared.config.algorithm.get("gamma")
+        if gamma and row.iteration == 0 and gamma * 2 * row.lipschitz >= 1:
+            self._reporter.say(
+                f"outside the theorems' assumptions: gamma = {gamma:g} is not below 1/(2 L2) = "
+                f"{1 / (2 * row.lipschitz):.3g}, with L2 as estimated at the start"
+            )
+
+    def final(self, agent: int, w: dict[str, np.ndarray]) -> None:
+        """Keep the last iterate of one agent."""
+        assert self._file is not None
+        for v, s in w.items():
+            self._file.write_final(v, agent, s)
+
+    def close(self, status: str) -> None:
+        """Say how the run ended and close its file, if there is one."""
+        if self._file is not None:
+            self._file.finish(status)
+            self._file.close()
+
+    def _attributes(self) -> dict[str, str | int | float]:
+        config, weights = self._prepared.config, self._prepared.weights
+        about: dict[str, str | int | float] = {
+            "config": json.dumps(config.as_dict()),
+            "task": config.task["name"],
+            "dataset": config.task.get("dataset") or "",
+            "algorithm": config.algorithm["name"],
+            "estimator": config.algorithm.get("estimator", ""),
+            "iterations": config.run.iterations,
+            "seed": config.run.seed,
+            "topology": weights.name,
+            "topology_sha256": self._prepared.topology.weights.sha256,
+            "node_ids": json.dumps(self._prepared.topology.node_ids),
+            "rho": weights.rho,
+            "lambda_min": weights.lambda_min,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "mpi_library": self._library,
+            "python": platform.python_version(),
+            "hdf5": h5py.version.hdf5_version,
+        }
+        return about | {f"version_{name}": version(name) for name in PACKAGES}

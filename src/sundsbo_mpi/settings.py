@@ -1,0 +1,171 @@
+"""Reading settings: TOML files, packaged presets, ``--set``, and what a table may contain."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sundsbo_mpi.errors import UsageError, unknown
+
+Layer: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Settings by table and key."""
+
+GIVEN_BY_THE_RUN: Mapping[str, frozenset[str]] = {
+    "task": frozenset({"agent", "agents", "seed", "shard"})
+}
+"""Parameters that are no options, by table."""
+
+KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+
+
+def merge(*layers: Layer) -> dict[str, dict[str, Any]]:
+    """Lay settings over one another, the last one strongest."""
+    merged: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        for table, values in layer.items():
+            merged.setdefault(table, {}).update(values)
+    return merged
+
+
+def read_toml(path: Path) -> Layer:
+    """Read a configuration file.
+
+    Raises:
+        UsageError: it is missing, not TOML, or has a key outside a table.
+    """
+    try:
+        return _tables(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the configuration '{path}': {error.strerror}; name a TOML file."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the configuration '{path}' is not TOML: {error}.") from None
+
+
+def _tables(content: Mapping[str, Any], where: str) -> Layer:
+    for key, value in content.items():
+        if not isinstance(value, dict):
+            raise UsageError(f"{where} sets '{key}' outside a table: write it below [table].")
+    return content
+
+
+def presets() -> tuple[str, ...]:
+    """Return the names of the presets in the package, ``group/name``."""
+    root = resources.files("sundsbo_mpi") / "presets"
+    return tuple(
+        sorted(
+            f"{group.name}/{entry.name.removesuffix('.toml')}"
+            for group in root.iterdir()
+            if group.is_dir() and group.name != "default"
+            for entry in group.iterdir()
+            if entry.name.endswith(".toml")
+        )
+    )
+
+
+def preset(name: str) -> Layer:
+    """Read a preset of the package.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in presets():
+        raise unknown("preset", name, presets())
+    return _packaged(name) or {}
+
+
+def task_defaults(task: str, dataset: str | None, task_class: type) -> Layer:
+    """Return the defaults of a task and data set.
+
+    Those of the built-in tasks are packaged; a user's class may have a mapping ``defaults``.
+    """
+    own: Layer = getattr(task_class, "defaults", {})
+    if ":" in task:
+        return own
+    chosen = dataset or parameters("task", task_class).get("dataset")
+    return _packaged(f"default/{task}-{chosen}") or _packaged(f"default/{task}") or own
+
+
+def _packaged(name: str) -> Layer | None:
+    entry = resources.files("sundsbo_mpi").joinpath("presets", *f"{name}.toml".split("/"))
+    return (
+        _tables(tomllib.loads(entry.read_text(encoding="utf-8")), name) if entry.is_file() else None
+    )
+
+
+def assignments(texts: Iterable[str]) -> Layer:
+    """Read ``table.key=value`` settings; a value that is not TOML is taken as text.
+
+    Raises:
+        UsageError: a text has another form.
+    """
+    layer: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        target, equals, value = text.partition("=")
+        table, dot, key = target.strip().partition(".")
+        if not (equals and dot and table and key):
+            raise UsageError(f"--set {text}: expected table.key=value, as in algorithm.step_x=0.1.")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value.strip()
+        layer.setdefault(table, {})[key] = parsed
+    return layer
+
+
+def parameters(table: str, target: Callable[..., Any]) -> dict[str, Any]:
+    """Return the parameters of ``target`` that are options of a table, with their defaults."""
+    given = GIVEN_BY_THE_RUN.get(table, frozenset())
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(target).parameters.items()
+        if name not in given and parameter.kind is not parameter.VAR_KEYWORD
+    }
+
+
+def complete(table: str, target: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the settings of one table against a signature and fill in its defaults.
+
+    Raises:
+        UsageError: a key is unknown or missing, or a value is of another kind than its default.
+    """
+    known = parameters(table, target)
+    signature = inspect.signature(target).parameters.values()
+    anything = any(p.kind is p.VAR_KEYWORD for p in signature)
+    for key in given:
+        if key not in known and not anything:
+            raise unknown("setting", f"{table}.{key}", [f"{table}.{name}" for name in known])
+    values = known | {key: _checked(table, key, known.get(key), v) for key, v in given.items()}
+    for key, value in values.items():
+        if value is inspect.Parameter.empty:
+            raise UsageError(f"{table}.{key} has no default: give it with --set {table}.{key}=...")
+    return values
+
+
+def _checked(table: str, key: str, default: Any, value: Any) -> Any:
+    """Return the value, an integer as float where the default is one."""
+    if default is inspect.Parameter.empty:
+        return value
+    kind = str if default is None else type(default)
+    match default, value:
+        case bool(), bool():
+            return value
+        case ((int() | float()), bool()):
+            pass
+        case float(), int():
+            return float(value)
+        case float(), dict():  # a schedule, judged by who uses it
+            return value
+        case None, None:
+            return value
+        case _ if isinstance(value, kind):
+            return value
+        case _:
+            pass
+    expected = KINDS.get(kind, f"of type {kind.__name__}")
+    raise UsageError(f"{table}.{key} is {value!r}: expected {expected}.")
