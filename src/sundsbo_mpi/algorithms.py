@@ -11,6 +11,7 @@ A method that does not fit the composition is any object with the members of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,16 +84,19 @@ def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
     """
     mu = power_decay(options.mu0, options.p)
 
-    def schedules(kind: str) -> dict[str, Schedule]:
-        return {
-            v: as_schedule(
-                f"algorithm.{kind}_{v}",
-                getattr(options, f"{kind}_{v}"),
-                agents=horizon.agents,
-                iterations=horizon.iterations,
-            )
-            for v in own
+    def schedules(kind: str, most: float) -> dict[str, Schedule]:
+        given = {f"{kind}_{v}": getattr(options, f"{kind}_{v}") for v in own}
+        found = {
+            name: as_schedule(f"algorithm.{name}", value, **horizon._asdict())
+            for name, value in given.items()
         }
+        for name, schedule in found.items():
+            if not (math.isfinite(schedule(0)) and 0 <= schedule(0) <= most):
+                raise UsageError(
+                    f"algorithm.{name} starts at {schedule(0):g}: expected a number of at least 0"
+                    f"{f' and at most {most:g}' if math.isfinite(most) else ''}."
+                )
+        return dict(zip(own, found.values(), strict=True))
 
     def begin(task: Task) -> Variables:
         x, y = task.start()
@@ -101,9 +105,9 @@ def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
     return Composed(
         begin=begin,
         direction=lambda task, w, xi, k: directions.sun(task, w, xi, mu=mu(k), gamma=options.gamma),
-        estimator=ESTIMATORS[options.estimator](schedules("rho")),
+        estimator=ESTIMATORS[options.estimator](schedules("rho", most=1.0)),
         techniques={v: technique(getattr(options, v) or name) for v, name in own.items()},
-        step_sizes=schedules("step"),
+        step_sizes=schedules("step", most=math.inf),
         penalty=lambda k: Penalty(mu(k), options.gamma),
     )
 

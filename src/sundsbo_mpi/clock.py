@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PHASES = ("gradient", "pack", "wait", "mix", "evaluation")
@@ -12,9 +12,15 @@ exchange to the arrival of the last message; the weighted sum; metrics and their
 
 
 class Clock:
-    """Adds up wall-clock seconds by phase."""
+    """Adds up wall-clock seconds by phase.
 
-    def __init__(self) -> None:
+    Args:
+        settle: Called before a phase ends, to wait for a GPU: else the work that a phase only
+            queued would count in the phase that first needs its result.
+    """
+
+    def __init__(self, settle: Callable[[], None] | None = None) -> None:
+        self._settle = settle
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self._began = time.perf_counter()
 
@@ -25,6 +31,8 @@ class Clock:
         try:
             yield
         finally:
+            if self._settle is not None:
+                self._settle()
             self.seconds[phase] += time.perf_counter() - began
 
     @property

@@ -50,7 +50,7 @@ def _run(request: Request, comm: MPI.Intracomm, tally: Tally) -> None:
     config = prepared.config
     placement = startup.place(config, tally, comm)
     task = startup.build_task(config, tally, placement.device, shard)
-    agent = startup.build_agent(prepared, task, comm, tally)
+    agent = startup.build_agent(prepared, task, placement.device, comm, tally)
     reporter = Reporter(tally.is_root, config.run.iterations)
     reporter.say(*prepared.notes, *placement.notes, *_remarks(prepared, placement, task))
     facts = _facts(tally, placement, task)

@@ -186,7 +186,9 @@ def _checked_start(task: Task, dtype: torch.dtype) -> str:
     return digest.hexdigest()
 
 
-def build_agent(prepared: Prepared, task: Task, comm: MPI.Intracomm, tally: Tally) -> Agent:
+def build_agent(
+    prepared: Prepared, task: Task, device: torch.device, comm: MPI.Intracomm, tally: Tally
+) -> Agent:
     """Connect the agent with its neighbours; collective.  ``close`` its gossip in the end."""
     config = prepared.config
     agree(
@@ -197,7 +199,7 @@ def build_agent(prepared: Prepared, task: Task, comm: MPI.Intracomm, tally: Tall
         },
         "this is a fault of sundsbo-mpi, please report it",
     )
-    clock = Clock()
+    clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
     return Agent(
         task=task,
         algorithm=build_algorithm(config, tally.agents)[0],

@@ -1,0 +1,59 @@
+"""What an agent remembers stays what it was: nothing is changed in place, nothing is shared."""
+
+import bench
+import pytest
+import torch
+from lockstep import Lockstep
+
+from sundsbo_mpi.algorithms import METHODS
+from sundsbo_mpi.estimators import ESTIMATORS
+
+OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "p": 0.2, "gamma": 0.5}
+
+
+def tensors(held):
+    """Return every tensor inside nested dicts, tuples and lists."""
+    if isinstance(held, torch.Tensor):
+        return [held]
+    parts = held.values() if isinstance(held, dict) else held
+    return [t for part in parts if not isinstance(part, int) for t in tensors(part)]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_held_after_an_iteration_changes_in_later_ones(name, estimator):
+    algorithm = bench.build(name, **OPTIONS, estimator=estimator)
+    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven())
+    kept = []
+    for _ in range(4):
+        held = tensors([run.points, run.states])
+        kept.append((held, [t.clone() for t in held], [t._version for t in held]))
+        run.iterate()
+    for held, copies, versions in kept:
+        assert all(map(torch.equal, held, copies))
+        assert versions == [t._version for t in held], "written to, if only with the same values"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_held_lives_in_a_message_or_in_another_agent(name, estimator):
+    algorithm = bench.build(name, **OPTIONS, estimator=estimator)
+    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
+    messages = {b.untyped_storage().data_ptr() for b in run.buffers.values()}
+    for w, state in zip(run.points, run.states, strict=True):
+        held = tensors([w, state])
+        assert not messages & {t.untyped_storage().data_ptr() for t in held}
+        assert all(t.isfinite().all() and not t.requires_grad for t in held)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_step_depends_on_nothing_but_its_arguments(name):
+    """Stepping twice from one state gives one result, as resuming a run will need."""
+    algorithm = bench.build(name, **OPTIONS, estimator="storm")
+    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
+    points, states = run.points, run.states
+    run.iterate()
+    first = tensors([run.points, run.states])
+    run.points, run.states, run.k = points, states, 3
+    run.iterate()
+    assert all(map(torch.equal, first, tensors([run.points, run.states])))

@@ -1,0 +1,96 @@
+"""Runs the agents of a method side by side in one process: a dense W stands in for the network.
+
+What an agent yields is copied into a buffer that is used again and again, as a message would be;
+once the averages are made the buffer is filled with NaN, so a tensor that a method remembers by
+mistake from inside a message spoils the run.  Writing into what was delivered is caught too.
+"""
+
+import numpy as np
+import torch
+
+
+class Lockstep:
+    """All agents of a run.
+
+    Args:
+        algorithm: The method, shared by the agents: it has no state of its own.
+        tasks: The agents' problems, in the order of the rows of W.
+        W: Any square matrix; what makes it fit for a method is the business of the test.
+        tamper: Called with (buffer, averages) in every round; returns the averages delivered.
+    """
+
+    def __init__(self, algorithm, tasks, W, tamper=None):
+        self.algorithm, self.tasks = algorithm, tasks
+        self.W = torch.from_numpy(np.asarray(W, dtype=np.float64))
+        self.tamper = tamper
+        self.k = 0
+        self.points, self.states = map(list, zip(*map(algorithm.start, tasks), strict=True))
+        self.previous = self.points
+        self.rounds = 0
+        self.vectors = 0
+        self.numbers = 0
+        self.buffers = {}
+
+    def run(self, iterations):
+        for _ in range(iterations):
+            self.iterate()
+        return self
+
+    def iterate(self):
+        """Do one iteration of all agents."""
+        steps = [
+            self.algorithm.step(task, self.k, w, state)
+            for task, w, state in zip(self.tasks, self.points, self.states, strict=True)
+        ]
+        averages = [None] * len(steps)
+        delivered = []
+        while True:
+            outcomes = [_send(s, a) for s, a in zip(steps, averages, strict=True)]
+            finished = {done for done, _ in outcomes}
+            assert len(finished) == 1, "the agents disagree on the number of rounds"
+            results = [result for _, result in outcomes]
+            if finished == {True}:
+                break
+            averages = self.exchange(results)
+            delivered += [(v, v.clone()) for agent in averages for v in agent]
+        assert all(torch.equal(*pair) for pair in delivered), "an average was changed in place"
+        self.previous = self.points
+        self.points, self.states = map(list, zip(*results, strict=True))
+        self.k += 1
+
+    def exchange(self, outgoing):
+        """Answer one round: each agent's yielded tensors by their neighbourhood averages."""
+        lengths = [v.numel() for v in outgoing[0]]
+        assert all([v.numel() for v in sent] == lengths for sent in outgoing)
+        dtype = outgoing[0][0].dtype
+        shape = (len(outgoing), sum(lengths))
+        buffer = self.buffers.setdefault((shape, dtype), torch.empty(shape, dtype=dtype))
+        for row, sent in zip(buffer, outgoing, strict=True):
+            torch.cat(sent, out=row)
+        averages = self.W.to(dtype) @ buffer
+        if self.tamper:
+            averages = self.tamper(buffer, averages)
+        buffer.fill_(torch.nan)
+        self.rounds += 1
+        self.vectors += len(lengths)
+        self.numbers += sum(lengths)
+        return [torch.split(row, lengths) for row in averages]
+
+    def rows(self, variable):
+        """Return one variable of all agents, (n, d)."""
+        return torch.stack([w[variable] for w in self.points]).numpy()
+
+    def defects(self):
+        """Return what each agent contributes to the invariants of the last iteration."""
+        return [
+            self.algorithm.defect(self.k - 1, w, before, state)
+            for w, before, state in zip(self.points, self.previous, self.states, strict=True)
+        ]
+
+
+def _send(step, average):
+    """Return whether the step has ended, and what it returned or yielded."""
+    try:
+        return False, step.send(average)
+    except StopIteration as end:
+        return True, end.value
