@@ -1,0 +1,60 @@
+"""What a bilevel problem must offer: two losses, a start, batches, and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Reported = "float | tuple[float, float] | np.ndarray[Any, Any]"
+
+
+@runtime_checkable
+class Task(Protocol):
+    """One agent's share of the problem min_x F(x, y), y in argmin G(x, .).
+
+    F and G are the averages over the agents of ``upper`` and ``lower``.  A task is built on every
+    rank as ``Class(agent=i, agents=n, seed=s, **options)``; its keyword parameters are the options
+    that ``--set task.name=value`` may set.  x and y are flat tensors of the run's dtype and device.
+
+    Optional members, looked up by name:
+
+    - ``everything() -> batch``: all of the agent's data as one batch (for ``--stationarity``);
+    - ``reference(mu, gamma) -> {name: {"x": tensor, "y": tensor}}``: known solutions, to which the
+      relative distance of the averaged iterate is recorded as ``error_<name>_<variable>``;
+    - ``summarise(arrays) -> {name: float}``: called on rank 0 with the arrays that ``report``
+      returned, one list entry per agent; required if ``report`` returns arrays;
+    - ``shards(*, agents, seed, **options) -> [shard, ...]`` (static): loads and divides the data on
+      rank 0 alone; agent i is then built with ``shard=shards[i]``, a dict of numpy arrays;
+    - ``to(device, dtype)``: called once after construction, to move the agent's data;
+    - ``train_samples`` and ``validation_samples``: shard sizes for the run file.
+    """
+
+    sizes: Mapping[str, int]
+    """``{"x": d_x, "y": d_y}``."""
+
+    def start(self) -> tuple[Tensor, Tensor]:
+        """Return x^0 of shape (d_x,) and y^0 of shape (d_y,), equal on all agents."""
+        ...
+
+    def sample(self, k: int, draw: int = 0) -> Any:
+        """Return the batch of iteration k; a pure function, ``draw`` counts draws within k."""
+        ...
+
+    def upper(self, x: Tensor, y: Tensor, batch: Any) -> Tensor:
+        """Return the scalar f_i(x, y; batch)."""
+        ...
+
+    def lower(self, x: Tensor, y: Tensor, batch: Any) -> Tensor:
+        """Return the scalar g_i(x, y; batch)."""
+        ...
+
+    def report(self, x: Tensor, y: Tensor) -> Mapping[str, Any]:
+        """Evaluate the agent's share of the test data at (x, y).
+
+        A float is averaged over the agents, a pair (sum, count) is merged as sum / sum, an array
+        is gathered to rank 0 and handed to ``summarise``.
+        """
+        ...

@@ -1,0 +1,83 @@
+"""Randomness without state: everything drawn is a function of the seed and of what it is for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Stream(IntEnum):
+    """What random numbers are drawn for; streams with different numbers are independent."""
+
+    SPLIT = 0
+    CORRUPTION = 1
+    TRAIN_SHARDS = 2
+    VALIDATION_SHARDS = 3
+    START = 4
+    TRAIN_BATCHES = 5
+    VALIDATION_BATCHES = 6
+    PROBLEM = 7
+    NOISE = 8
+
+
+def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:
+    """Return the random generator that belongs to (seed, stream, key), in its first state.
+
+    Args:
+        seed: The seed of the run, at least 0.
+        stream: What the numbers are for.
+        key: Further non-negative integers, such as the agent, the draw and the iteration.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream), *key)))
+
+
+class Epochs:
+    """Minibatches cut one after the other from an endless row of shuffled epochs.
+
+    Batch k holds the places k b, ..., (k + 1) b - 1 of the row pi_0, pi_1, ..., where pi_e is a
+    random permutation of the samples: every sample comes once per epoch, and none is left out when
+    b does not divide their number.  Each draw within an iteration has a row of its own.
+
+    Args:
+        samples: Number of samples of the agent.
+        batch: Number b of samples in a minibatch; it may exceed ``samples``.
+        seed: The seed of the run.
+        agent: The agent's rank.
+        stream: Distinguishes rows of one agent, such as training and validation.
+    """
+
+    REMEMBERED = 4
+    """Permutations kept: two (a batch may straddle epochs) for each of two draws."""
+
+    def __init__(self, samples: int, batch: int, *, seed: int, agent: int, stream: Stream) -> None:
+        self.samples = samples
+        self.batch = batch
+        self._seed = seed
+        self._agent = agent
+        self._stream = stream
+        self._permutations: OrderedDict[tuple[int, int], npt.NDArray[np.int64]] = OrderedDict()
+
+    def indices(self, k: int, draw: int = 0) -> npt.NDArray[np.int64]:
+        """Return the indices, shape (batch,), of the samples in batch k of a draw."""
+        places = np.arange(k * self.batch, (k + 1) * self.batch)
+        epochs, within = np.divmod(places, self.samples)
+        result = np.empty(self.batch, dtype=np.int64)
+        for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
+            here = epochs == epoch
+            result[here] = self._permutation(draw, epoch)[within[here]]
+        return result
+
+    def _permutation(self, draw: int, epoch: int) -> npt.NDArray[np.int64]:
+        key = (draw, epoch)
+        if key not in self._permutations:
+            rng = generator(self._seed, self._stream, self._agent, draw, epoch)
+            self._permutations[key] = rng.permutation(self.samples)
+            if len(self._permutations) > self.REMEMBERED:
+                self._permutations.popitem(last=False)
+        return self._permutations[key]
