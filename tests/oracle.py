@@ -94,7 +94,7 @@ def no_noise(_k):
 
 
 def directions(problem, S, mu, gamma, noise):
-    """Eqs. 4a-4c for all agents at the points ``S`` (one array of rows per variable)."""
+    """Eqs. 6a-6c for all agents at the points ``S`` (one array of rows per variable)."""
     X, Y, T = (S[v] for v in VARIABLES)
     f_x, f_y = _noisy(problem, problem.f_x(X, Y), problem.f_y(X, Y), noise.upper)
     g_x, g_y = _noisy(problem, problem.g_x(X, Y), problem.g_y(X, Y), noise.lower)

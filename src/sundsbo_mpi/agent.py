@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.errors import DivergedError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.comm.gossip import Gossip
     from sundsbo_mpi.comm.tally import Tally
@@ -24,7 +26,10 @@ HEALTHY = 2**62
 def answer(
     step: Exchange[tuple[Variables, State]], gossip: Gossip, clock: Clock
 ) -> tuple[Variables, State]:
-    """Run one step, replacing every yield by the neighbourhood average of what it yields."""
+    """Run one step, replacing every yield by the neighbourhood average of what it yields.
+
+    Each message is awaited before anything else is computed.
+    """
     averaged: Any = None
     while True:
         with clock("gradient"):
@@ -43,12 +48,18 @@ class Health:
         self._agent, self._agents, self._variables = agent, agents, variables
         self._code = HEALTHY
 
-    def note(self, k: int, w: Variables) -> None:
-        """Look at the agent's directions, or its point, of iteration k."""
+    def note_direction(self, k: int, D_hat: Variables) -> None:
+        """Look at the agent's own directions of iteration k, from before any mixing."""
+        self._note(2 * k, D_hat)
+
+    def note_point(self, k: int, w: Variables) -> None:
+        """Look at the point to which iteration k has led; a direction of k is blamed first."""
+        self._note(2 * k + 1, w)
+
+    def _note(self, moment: int, tensors: Variables) -> None:
         for place, v in enumerate(self._variables):
-            # A sum over a tensor that holds NaN or infinity is one of the two.
-            if self._code == HEALTHY and not w[v].sum().isfinite() and not w[v].isfinite().all():
-                self._code = (k * self._agents + self._agent) * len(self._variables) + place
+            if self._code == HEALTHY and not _finite(tensors[v]):
+                self._code = (moment * self._agents + self._agent) * len(self._variables) + place
 
     def check(self, tally: Tally) -> None:
         """Agree on whether to go on; collective.
@@ -60,12 +71,19 @@ class Health:
         if code == HEALTHY:
             return
         code, place = divmod(code, len(self._variables))
-        k, agent = divmod(code, self._agents)
+        moment, agent = divmod(code, self._agents)
+        k, is_point = divmod(moment, 2)
+        v = self._variables[place]
+        what = f"{v} itself" if is_point else f"the direction of {v}"
         raise DivergedError(
-            f"diverged: the direction of {self._variables[place]} on agent {agent} was first not "
-            f"finite in iteration {k}; smaller steps (algorithm.step_x, step_y, step_theta) or a "
-            "larger gamma may help."
+            f"diverged: {what} on agent {agent} was first not finite in iteration {k}; smaller "
+            "steps (algorithm.step_x, step_y, step_theta) or a larger gamma may help."
         )
+
+
+def _finite(v: Tensor) -> bool:
+    # A sum over a tensor that holds NaN or infinity is one of the two; it is cheaper than a mask.
+    return bool(v.sum().isfinite()) or bool(v.isfinite().all())
 
 
 @dataclass(frozen=True)
@@ -95,6 +113,7 @@ class Agent:
         Raises:
             DivergedError: on all agents together, at the evaluation after the fact.
         """
+        self.clock.start()
         w, state = self.algorithm.start(self.task)
         health = Health(self.tally.agent, self.tally.agents, tuple(w))
         evaluate(0, w, w, state)
@@ -102,11 +121,13 @@ class Agent:
             previous = w
             step = self.algorithm.step(self.task, k, w, state)
             w, state = answer(step, self.gossip, self.clock)
-            health.note(k, state.D_hat)
+            with self.clock("gradient"):
+                health.note_direction(k, state.D_hat)
             done = k + 1
             advance(done)
             if done % self.eval_every == 0 or done == self.iterations:
-                health.note(done, w)
-                health.check(self.tally)
+                with self.clock("evaluation"):
+                    health.note_point(k, w)
+                    health.check(self.tally)
                 evaluate(done, w, previous, state)
         return w

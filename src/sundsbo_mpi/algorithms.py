@@ -1,5 +1,7 @@
 """The table of methods: each is a direction, an estimator and a technique for every variable.
 
+Three of them, all below in METHODS:
+
     method             direction   estimator                 technique of x, y, θ
     sun-dsbo-se        sun         minibatch|momentum|storm  se, se, se
     sun-dsbo-gt        sun         minibatch|momentum|storm  gt, gt, gt
@@ -28,11 +30,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SunOptions:
-    """The options of every SUN-DSBO method (``--set algorithm.NAME=VALUE``).
+class MethodOptions:
+    """What every method offers (``--set algorithm.NAME=VALUE``): to mix with (I + W)/2, not W."""
+
+    lazy: bool = False
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say where these options leave the theory of the method."""
+        return ()
+
+
+@dataclass(frozen=True)
+class SunOptions(MethodOptions):
+    """The options of every SUN-DSBO method.
 
     Steps and rho are numbers or schedules; ``x``, ``y`` and ``theta`` name a technique in place of
-    the method's own; ``lazy`` mixes with (I + W)/2 instead of W; ``gamma`` is γ itself, not 1/γ.
+    the method's own; ``gamma`` is γ itself, not 1/γ.
     """
 
     step_x: Scheduled = 0.01
@@ -48,17 +61,17 @@ class SunOptions:
     x: str | None = None
     y: str | None = None
     theta: str | None = None
-    lazy: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         if self.estimator not in ESTIMATORS:
             raise unknown("estimator", self.estimator, ESTIMATORS)
-        for name, least in (("gamma", "above"), ("mu0", "of at least"), ("p", "of at least")):
+        if not (isinstance(self.gamma, float) and 0 < self.gamma < math.inf):
+            raise UsageError(f"algorithm.gamma is {self.gamma}: expected a number above 0.")
+        for name in ("mu0", "p"):
             value = getattr(self, name)
-            fine = isinstance(value, float) and (value > 0 if least == "above" else value >= 0)
-            if not fine:
-                raise UsageError(f"algorithm.{name} is {value}: expected a number {least} 0.")
+            if not (isinstance(value, float) and 0 <= value < math.inf):
+                raise UsageError(f"algorithm.{name} is {value}: expected a number of at least 0.")
 
     def remarks(self) -> tuple[str, ...]:
         """Say where these options leave the assumptions of the paper's Theorems 1 and 2."""
@@ -91,11 +104,12 @@ def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
             for name, value in given.items()
         }
         for name, schedule in found.items():
-            if not (math.isfinite(schedule(0)) and 0 <= schedule(0) <= most):
-                raise UsageError(
-                    f"algorithm.{name} starts at {schedule(0):g}: expected a number of at least 0"
-                    f"{f' and at most {most:g}' if math.isfinite(most) else ''}."
-                )
+            for k in (0, horizon.iterations - 1):  # schedules are monotone
+                if not (math.isfinite(schedule(k)) and 0 <= schedule(k) <= most):
+                    raise UsageError(
+                        f"algorithm.{name} is {schedule(k):g} in iteration {k}: expected a number "
+                        f"of at least 0{'' if most == math.inf else f' and at most {most:g}'}."
+                    )
         return dict(zip(own, found.values(), strict=True))
 
     def begin(task: Task) -> Variables:
@@ -158,12 +172,12 @@ def sun_dsbo_extra_gt(options: SunOptions, horizon: Horizon) -> Composed:
 
 
 class Method(NamedTuple):
-    """A method and its row of the paper's comparison table (Appendix, Table 1)."""
+    """A method and its row of the paper's comparison table, which has SUN-DSBO-SE and -GT."""
 
     build: Callable[[Any, Horizon], Algorithm]
-    options: type
+    options: type[MethodOptions]
     convexity: str
-    """Of the lower level: N.C. nonconvex, S.C. strongly convex."""
+    """Of the lower level: N.C. nonconvex, - not analysed."""
     heterogeneity: str
     """Assumed of upper/lower gradients: BGD bounded dissimilarity, Free none, - not analysed."""
     oracles: str
@@ -171,14 +185,14 @@ class Method(NamedTuple):
 
 METHODS: Mapping[str, Method] = {
     "sun-dsbo-se": Method(sun_dsbo_se, SunOptions, "N.C.", "BGD/BGD", "Grad"),
-    "sun-dsbo-dgd": Method(sun_dsbo_dgd, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-dgd": Method(sun_dsbo_dgd, SunOptions, "-", "-", "Grad"),
     "sun-dsbo-gt": Method(sun_dsbo_gt, SunOptions, "N.C.", "Free/Free", "Grad"),
-    "sun-dsbo-semi-gt": Method(sun_dsbo_semi_gt, SunOptions, "N.C.", "-", "Grad"),
-    "sun-dsbo-non-atc-gt": Method(sun_dsbo_non_atc_gt, SunOptions, "N.C.", "-", "Grad"),
-    "sun-dsbo-extra": Method(sun_dsbo_extra, SunOptions, "N.C.", "-", "Grad"),
-    "sun-dsbo-ed": Method(sun_dsbo_ed, SunOptions, "N.C.", "-", "Grad"),
-    "sun-dsbo-ed-gt": Method(sun_dsbo_ed_gt, SunOptions, "N.C.", "-", "Grad"),
-    "sun-dsbo-extra-gt": Method(sun_dsbo_extra_gt, SunOptions, "N.C.", "-", "Grad"),
+    "sun-dsbo-semi-gt": Method(sun_dsbo_semi_gt, SunOptions, "-", "-", "Grad"),
+    "sun-dsbo-non-atc-gt": Method(sun_dsbo_non_atc_gt, SunOptions, "-", "-", "Grad"),
+    "sun-dsbo-extra": Method(sun_dsbo_extra, SunOptions, "-", "-", "Grad"),
+    "sun-dsbo-ed": Method(sun_dsbo_ed, SunOptions, "-", "-", "Grad"),
+    "sun-dsbo-ed-gt": Method(sun_dsbo_ed_gt, SunOptions, "-", "-", "Grad"),
+    "sun-dsbo-extra-gt": Method(sun_dsbo_extra_gt, SunOptions, "-", "-", "Grad"),
 }
 
 
@@ -202,9 +216,21 @@ MARGIN = 1e-9
 """λ_min(W) must exceed a method's bound by more than this."""
 
 
-def safe_for(weights_lambda_min: float) -> dict[str, bool]:
+def is_safe(algorithm: Algorithm, lambda_min: float) -> bool:
+    """Say whether a method may mix with weights whose smallest eigenvalue is ``lambda_min``."""
+    return lambda_min > algorithm.lambda_min + MARGIN
+
+
+def safe_for(lambda_min: float) -> dict[str, bool]:
     """Say of each method whether it is safe for weights with this smallest eigenvalue."""
-    return {
-        name: weights_lambda_min > by_default(entry).lambda_min + MARGIN
-        for name, entry in METHODS.items()
-    }
+    return {name: is_safe(by_default(entry), lambda_min) for name, entry in METHODS.items()}
+
+
+def gamma_remark(penalty: Penalty | None, lipschitz: float) -> tuple[str, ...]:
+    """Say so if γ is not below 1/(2 L2), as the paper's theorems assume; L2 may be NaN."""
+    if penalty is None or not 2 * lipschitz * penalty.gamma >= 1:
+        return ()
+    return (
+        f"outside the theorems' assumptions: gamma = {penalty.gamma:g} is not below 1/(2 L2) = "
+        f"{1 / (2 * lipschitz):.3g}",
+    )

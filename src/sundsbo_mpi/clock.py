@@ -24,6 +24,10 @@ class Clock:
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self._began = time.perf_counter()
 
+    def start(self) -> None:
+        """Count the wall time from now on."""
+        self._began = time.perf_counter()
+
     @contextmanager
     def __call__(self, phase: str) -> Iterator[None]:
         """Add the duration of the ``with`` block to ``phase``."""
@@ -37,10 +41,10 @@ class Clock:
 
     @property
     def wall(self) -> float:
-        """Seconds since the clock was made."""
+        """Seconds since the clock was started."""
         return time.perf_counter() - self._began
 
     @property
     def training(self) -> float:
-        """Seconds since the clock was made, less those of evaluation."""
+        """Seconds since the clock was started, less those of evaluation."""
         return self.wall - self.seconds["evaluation"]

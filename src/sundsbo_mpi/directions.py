@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def sun(task: Task, w: Variables, xi: Any, *, mu: float, gamma: float) -> Variables:
-    """Return D_x, D_y and D_theta of SUN-DSBO (SUN-DSBO paper, eqs. 4a-4c) on the batch ``xi``.
+    """Return D_x, D_y and D_theta of SUN-DSBO (SUN-DSBO paper, eqs. 6a-6c) on the batch ``xi``.
 
-    With the saddle function of eq. 3,
+    With the saddle function of eq. 5,
         Φ(x, y, θ) = μ f(x, y; ξ) + g(x, y; ξ) - g(x, θ; ξ) - ‖θ - y‖² / (2γ),
     they are D_x = ∂_x Φ, D_y = ∂_y Φ and D_θ = -∂_θ Φ: descent in x and y, ascent in θ.
     """

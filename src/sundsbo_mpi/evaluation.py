@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sundsbo_mpi import metrics
-from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.runfile import Row
+from sundsbo_mpi.runfile.schema import COSTS
 from sundsbo_mpi.stationarity import UNKNOWN, Stationarity, stationarity
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sundsbo_mpi.agent import Agent
     from sundsbo_mpi.composition import Penalty, State
     from sundsbo_mpi.estimators import Variables
 
-COUNTS = ("bytes_payload", "bytes_network", "bytes_shared", "messages", "rounds")
+
+class Measured(NamedTuple):
+    """What the agents measure together."""
+
+    task: dict[str, float]
+    consensus: dict[str, float]
+    invariant: dict[str, float]
+    stationarity: Stationarity
 
 
 @dataclass(frozen=True)
@@ -28,58 +37,54 @@ class Evaluation:
 
     Args:
         agent: The agent of this rank.
-        remote: For each of its neighbours whether it is on another host.
+        hosts: For every rank a number of its host.
         with_stationarity: Whether to measure ‖∇Ψ_μ‖², which takes many full gradients.
         record: What all ranks do with a row, which only rank 0 has, and their variables.
     """
 
     agent: Agent
-    remote: np.ndarray
+    hosts: tuple[int, ...]
     with_stationarity: bool
     record: Callable[[Row | None, Variables], None]
 
     def __call__(self, done: int, w: Variables, previous: Variables, state: State) -> None:
         """Measure after ``done`` iterations, the last of which led from ``previous`` to ``w``."""
-        clock = self.agent.clock
+        clock, tally = self.agent.clock, self.agent.tally
         elapsed, wall = clock.training, clock.wall
         with clock("evaluation"):
-            costs = self.agent.tally.stack(self._costs())
-            edge_bytes = self.agent.tally.gather(self.agent.gossip.traffic.bytes_to)
+            costs = tally.stack(self._costs())
+            edge_bytes = tally.gather(self.agent.gossip.traffic.bytes_to)
             measured = self._measure(done, w, previous, state)
             row = None
             if costs is not None and edge_bytes is not None:
-                names = (*COUNTS, *(f"seconds_{phase}" for phase in PHASES))
                 row = Row(
                     iteration=done,
                     elapsed_s=elapsed,
                     wall_s=wall,
-                    agents=dict(zip(names, costs.T, strict=True)),
+                    task=measured.task,
+                    consensus=measured.consensus,
+                    invariant=measured.invariant,
+                    agents=dict(zip(COSTS, costs.T, strict=True)),
                     edge_bytes=np.concatenate(edge_bytes),
-                    **measured,
+                    stationarity=measured.stationarity.measure,
+                    stationarity_residual=measured.stationarity.residual,
+                    lipschitz=measured.stationarity.lipschitz,
                 )
             self.record(row, w)
 
-    def _measure(
-        self, done: int, w: Variables, previous: Variables, state: State
-    ) -> dict[str, Any]:
+    def _measure(self, done: int, w: Variables, previous: Variables, state: State) -> Measured:
         tally, task, algorithm = self.agent.tally, self.agent.task, self.agent.algorithm
         w_bar = metrics.average(tally, w)
         penalty = algorithm.penalty(done)
         reported = metrics.report(tally, task, w_bar, w)
         if penalty is not None and hasattr(task, "reference"):
             reported |= metrics.reference_errors(task.reference(*penalty), w_bar)
-        last = done - 1
-        measured = self._stationarity(w_bar, penalty)
-        return {
-            "task": reported,
-            "consensus": metrics.consensus(tally, w, w_bar),
-            "invariant": metrics.invariants(tally, algorithm.defect(last, w, previous, state))
-            if done
-            else dict.fromkeys(w, math.nan),
-            "stationarity": measured.measure,
-            "stationarity_residual": measured.residual,
-            "lipschitz": measured.lipschitz,
-        }
+        invariant = dict.fromkeys(w, math.nan)
+        if done:
+            defects = algorithm.defect(done - 1, w, previous, state)
+            invariant = metrics.invariants(tally, defects)
+        consensus = metrics.consensus(tally, w, w_bar)
+        return Measured(reported, consensus, invariant, self._stationarity(w_bar, penalty))
 
     def _stationarity(self, w_bar: Variables, penalty: Penalty | None) -> Stationarity:
         task = self.agent.task
@@ -87,10 +92,18 @@ class Evaluation:
             return UNKNOWN
         return stationarity(self.agent.tally, task, w_bar, penalty)
 
-    def _costs(self) -> np.ndarray:
-        """COUNTS and the seconds of PHASES, since the start of the run."""
+    def _costs(self) -> NDArray[np.float64]:
+        """What this agent has spent since the start of the run, in the order of COSTS."""
         traffic, clock = self.agent.gossip.traffic, self.agent.clock
-        network = traffic.bytes_to[self.remote].sum()
-        payload = traffic.bytes_to.sum()
-        counts = (payload, network, payload - network, traffic.messages, traffic.rounds)
-        return np.array([*counts, *(clock.seconds[phase] for phase in PHASES)], dtype=np.float64)
+        here = self.hosts[self.agent.tally.agent]
+        remote = np.array([self.hosts[j] != here for j in self.agent.gossip.neighbours], dtype=bool)
+        payload, network = traffic.bytes_to.sum(), traffic.bytes_to[remote].sum()
+        spent = {
+            "bytes_payload": payload,
+            "bytes_network": network,
+            "bytes_shared": payload - network,
+            "messages": traffic.messages,
+            "rounds": traffic.rounds,
+        }
+        spent |= {f"seconds_{phase}": seconds for phase, seconds in clock.seconds.items()}
+        return np.array([spent[name] for name in COSTS], dtype=np.float64)

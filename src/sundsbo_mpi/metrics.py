@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from sundsbo_mpi.agreement import agree
 from sundsbo_mpi.errors import AgreedError
 
 if TYPE_CHECKING:
@@ -70,7 +71,12 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     averaged = task.report(w_bar["x"], w_bar["y"])
     local = task.report(w["x"], w["y"])
     arrays = {name: value for name, value in averaged.items() if isinstance(value, np.ndarray)}
-    _check_agreement(tally, averaged, local)
+    # Lists, since the order decides what is merged with what.
+    kinds = {
+        "the task's report": list(_kinds(averaged).items()),
+        "the task's report at its own iterate": list(_kinds(local).items()),
+    }
+    agree(tally, kinds, "report the same names and kinds in the same order on all agents")
     merged = _merge(tally, averaged)
     merged |= {f"{name}_local": value for name, value in _merge(tally, local).items()}
     if arrays and not hasattr(task, "summarise"):
@@ -83,18 +89,6 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
         if tally.is_root:
             merged |= task.summarise(gathered)  # type: ignore[attr-defined]
     return merged
-
-
-def _check_agreement(tally: Tally, *reports: Mapping[str, Any]) -> None:
-    everyone = tally.everyone([_kinds(reported) for reported in reports])
-    expected = everyone[0][0]
-    for agent, theirs in enumerate(everyone):
-        for kinds in theirs:
-            if list(kinds.items()) != list(expected.items()):  # the order decides what is merged
-                raise AgreedError(
-                    f"the task's report on agent {agent} has {kinds}, on agent 0 {expected}: "
-                    "expected the same names and kinds in the same order on all agents, always."
-                )
 
 
 def _kinds(reported: Mapping[str, Any]) -> dict[str, str]:

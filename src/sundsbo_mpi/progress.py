@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from sundsbo_mpi.runfile import Row
 
 REFRESH_SECONDS = 0.2
-LOG_SECONDS = 2.0
+ROW_SECONDS = 1.0
+LOG_SECONDS = 5.0
 HEADLINES = ("test_accuracy", "weight_gap", "error_bilevel_x", "error_penalised_x", "upper_loss")
 """Task metrics worth a place on the progress line; without any of them, the task's first two."""
 
@@ -49,22 +50,27 @@ class Reporter:
 
     def advance(self, done: int) -> None:
         """Move the bar to the iterations done."""
-        now = time.monotonic()
-        if now - self._shown > REFRESH_SECONDS and not self._bar.disable:
-            self._shown = now
+        if not self._waited(LOG_SECONDS if self._bar.disable else REFRESH_SECONDS):
+            return
+        self._shown = time.monotonic()
+        if self._bar.disable:
+            self.say(f"iteration {done}/{self._iterations}")
+        else:
             self._bar.update(self._line, completed=done, refresh=True)
+
+    def _waited(self, seconds: float) -> bool:
+        return time.monotonic() - self._shown > seconds
 
     def row(self, row: Row) -> None:
         """Show the headline metrics of an evaluation."""
         shown = [name for name in HEADLINES if name in row.task] or list(row.task)[:2]
         words = [f"{name} {row.task[name]:.4g}" for name in shown]
         words += [f"consensus {v} {e:.2g}" for v, e in row.consensus.items() if v == "y"]
-        last = row.iteration == self._iterations
         if not self._bar.disable:
             self._bar.update(
                 self._line, completed=row.iteration, description=", ".join(words), refresh=True
             )
-        elif last or row.iteration == 0 or time.monotonic() - self._shown > LOG_SECONDS:
+        elif row.iteration in {0, self._iterations} or self._waited(ROW_SECONDS):
             self._shown = time.monotonic()
             self.say(f"iteration {row.iteration}/{self._iterations}: {', '.join(words)}")
 

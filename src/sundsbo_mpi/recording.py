@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
 
 from sundsbo_mpi.runfile import RunFile, RunPlan
+from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.progress import Reporter
     from sundsbo_mpi.runfile import Row
     from sundsbo_mpi.startup import Prepared
-
-PACKAGES = ("sundsbo-mpi", "torch", "numpy", "scipy", "mpi4py", "h5py")
 
 
 def planned_rows(iterations: int, eval_every: int) -> int:
@@ -83,18 +80,12 @@ class Recorder:
         assert self._file is not None
         self._file.append(row)
         self._reporter.row(row)
-        gamma = self._prepared.config.algorithm.get("gamma")
-        if gamma and row.iteration == 0 and gamma * 2 * row.lipschitz >= 1:
-            self._reporter.say(
-                f"outside the theorems' assumptions: gamma = {gamma:g} is not below 1/(2 L2) = "
-                f"{1 / (2 * row.lipschitz):.3g}, with L2 as estimated at the start"
-            )
 
-    def final(self, agent: int, w: dict[str, np.ndarray]) -> None:
-        """Keep the last iterate of one agent."""
+    def final(self, variable: str, everyone: np.ndarray) -> None:
+        """Keep the agents' last iterates of a variable, shape (n, d)."""
         assert self._file is not None
-        for v, s in w.items():
-            self._file.write_final(v, agent, s)
+        for agent, s in enumerate(everyone):
+            self._file.write_final(variable, agent, s)
 
     def close(self, status: str) -> None:
         """Say how the run ended and close its file, if there is one."""
@@ -113,13 +104,12 @@ class Recorder:
             "iterations": config.run.iterations,
             "seed": config.run.seed,
             "topology": weights.name,
-            "topology_sha256": self._prepared.topology.weights.sha256,
+            "topology_sha256": weights.sha256,
             "node_ids": json.dumps(self._prepared.topology.node_ids),
             "rho": weights.rho,
             "lambda_min": weights.lambda_min,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "mpi_library": self._library,
-            "python": platform.python_version(),
             "hdf5": h5py.version.hdf5_version,
         }
-        return about | {f"version_{name}": version(name) for name in PACKAGES}
+        return about | {f"version_{name}": found for name, found in versions().items()}

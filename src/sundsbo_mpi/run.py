@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ from rich.console import Console
 
 from sundsbo_mpi import startup
 from sundsbo_mpi.agreement import on_root
+from sundsbo_mpi.algorithms import gamma_remark
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError
@@ -22,10 +26,13 @@ from sundsbo_mpi.summary import render_summary
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from sundsbo_mpi.agent import Agent
     from sundsbo_mpi.config import Request
     from sundsbo_mpi.estimators import Variables
     from sundsbo_mpi.runfile import Row
     from sundsbo_mpi.tasks.base import Task
+
+    Facts = dict[str, np.ndarray[Any, Any]]
 
 
 def run(request: Request) -> None:
@@ -48,62 +55,57 @@ def run(request: Request) -> None:
 def _run(request: Request, comm: MPI.Intracomm, tally: Tally) -> None:
     prepared, shard = startup.prepare(request, tally)
     config = prepared.config
-    placement = startup.place(config, tally, comm)
-    task = startup.build_task(config, tally, placement.device, shard)
-    agent = startup.build_agent(prepared, task, placement.device, comm, tally)
+    site = startup.find_site(config, comm, tally)
+    task = startup.build_task(config, tally, site.device, shard)
+    agent = startup.build_agent(prepared, task, site.device, comm, tally)
     reporter = Reporter(tally.is_root, config.run.iterations)
-    reporter.say(*prepared.notes, *placement.notes, *_remarks(prepared, placement, task))
-    facts = _facts(tally, placement, task)
     recorder = None
+    facts = _facts(tally, site, task)
     if facts is not None:
         recorder = Recorder(prepared, facts, world.library_version(), reporter)
-    evaluate = Evaluation(
-        agent=agent,
-        remote=startup.remote_neighbours(agent, placement.local),
-        with_stationarity=config.run.stationarity,
-        record=partial(_record, tally, recorder),
-    )
-    status = "failed"
-    try:
+        reporter.say(*prepared.notes, *site.notes, _headline(prepared, facts))
+        if config.run.stationarity and not hasattr(task, "everything"):
+            reporter.say("no stationarity: the task has no everything(), NaN is recorded")
+    record = partial(_record, agent, recorder, reporter)
+    evaluate = Evaluation(agent, site.local.hosts, config.run.stationarity, record)
+    with _ending(agent, recorder):
         with reporter:
             w = agent.run(evaluate, reporter.advance)
         if config.run.save_final:
             _keep_final(tally, recorder, w)
-        status = "finished"
-    except (AgreedError, DivergedError):
-        agent.gossip.close()
-        raise
-    finally:
-        if recorder is not None:
-            recorder.close(status)
-    agent.gossip.close()
     if recorder is not None and recorder.path is not None:
         Console(highlight=False).print(render_summary(read_run(recorder.path)))
 
 
-def _remarks(
-    prepared: startup.Prepared, placement: startup.Placement, task: Task
-) -> tuple[str, ...]:
-    config, weights = prepared.config, prepared.weights
-    dataset = f" ({config.task['dataset']})" if config.task.get("dataset") else ""
-    remarks = [
-        f"{config.algorithm['name']} on {config.task['name']}{dataset}: {weights.agents} agents, "
-        f"{weights.name}, rho {weights.rho:.4f}, {placement.device} with {placement.threads} "
-        f"thread{'s' * (placement.threads != 1)} each"
-    ]
-    if config.run.stationarity and not hasattr(task, "everything"):
-        remarks.append("no stationarity: the task has no everything(), NaN is recorded")
-    return tuple(remarks)
+@contextmanager
+def _ending(agent: Agent, recorder: Recorder | None) -> Iterator[None]:
+    """Close the run file, however the block ends, and the links between the agents.
+
+    Closing the links is collective: it is left out where this rank alone is in trouble.
+    """
+    status, together = "failed", False
+    try:
+        yield
+        status, together = "finished", True
+    except (AgreedError, DivergedError):
+        together = True
+        raise
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    finally:
+        if recorder is not None:
+            recorder.close(status)
+        if together:
+            agent.gossip.close()
 
 
-def _facts(
-    tally: Tally, placement: startup.Placement, task: Task
-) -> dict[str, np.ndarray[Any, Any]] | None:
+def _facts(tally: Tally, site: startup.Site, task: Task) -> Facts | None:
     """What the run file says about every agent, on rank 0; collective."""
     own = {
-        "host": placement.local.names[tally.agent],
-        "device": str(placement.device),
-        "threads": placement.threads,
+        "host": site.local.names[tally.agent],
+        "device": str(site.device),
+        "threads": site.threads,
         "train_samples": getattr(task, "train_samples", 0),
         "validation_samples": getattr(task, "validation_samples", 0),
     }
@@ -113,7 +115,27 @@ def _facts(
     return {name: np.array([facts[name] for facts in everyone]) for name in own}
 
 
-def _record(tally: Tally, recorder: Recorder | None, row: Row | None, w: Variables) -> None:
+def _headline(prepared: startup.Prepared, facts: Facts) -> str:
+    """Say in one line what starts and where."""
+    config, weights = prepared.config, prepared.weights
+    dataset = f" ({config.task['dataset']})" if config.task.get("dataset") else ""
+    kinds = Counter(
+        (str(device).partition(":")[0], int(threads))
+        for device, threads in zip(facts["device"], facts["threads"], strict=True)
+    )
+    places = [
+        f"{count} on {device} with {threads} thread{'s' * (threads != 1)} each"
+        for (device, threads), count in kinds.items()
+    ]
+    return (
+        f"{config.algorithm['name']} on {config.task['name']}{dataset}: {weights.agents} agents, "
+        f"{', '.join(places)}; {weights.name}, rho {weights.rho:.4f}"
+    )
+
+
+def _record(
+    agent: Agent, recorder: Recorder | None, reporter: Reporter, row: Row | None, w: Variables
+) -> None:
     """Write the row on rank 0; collective, so that all leave together if it cannot be written."""
 
     def write() -> None:
@@ -121,13 +143,15 @@ def _record(tally: Tally, recorder: Recorder | None, row: Row | None, w: Variabl
         assert row is not None
         if recorder.path is None:
             recorder.start(row, w)
+            lipschitz = getattr(agent.task, "lipschitz", row.lipschitz)
+            reporter.say(*gamma_remark(agent.algorithm.penalty(0), lipschitz))
         recorder.row(row)
 
-    on_root(tally, write)
+    on_root(agent.tally, write)
 
 
 def _keep_final(tally: Tally, recorder: Recorder | None, w: Variables) -> None:
-    everyone = tally.gather({v: s.numpy(force=True) for v, s in w.items()})
-    if recorder is not None and everyone is not None:
-        for agent, variables in enumerate(everyone):
-            recorder.final(agent, variables)
+    for v, s in w.items():
+        everyone = tally.stack(s.numpy(force=True))
+        if recorder is not None and everyone is not None:
+            recorder.final(v, everyone)

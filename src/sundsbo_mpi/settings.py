@@ -84,11 +84,11 @@ def task_defaults(task: str, dataset: str | None, task_class: type) -> Layer:
 
     Those of the built-in tasks are packaged; a user's class may have a mapping ``defaults``.
     """
-    own: Layer = getattr(task_class, "defaults", {})
     if ":" in task:
+        own: Layer = getattr(task_class, "defaults", {})
         return own
     chosen = dataset or parameters("task", task_class).get("dataset")
-    return _packaged(f"default/{task}-{chosen}") or _packaged(f"default/{task}") or own
+    return _packaged(f"default/{task}-{chosen}") or _packaged(f"default/{task}") or {}
 
 
 def _packaged(name: str) -> Layer | None:

@@ -1,39 +1,40 @@
-"""From a request to a running agent: every stage succeeds on all ranks or fails on all of them."""
+"""From a request to a running agent: every stage succeeds on all ranks or fails on all of them.
+
+All functions are collective and raise ``AgreedError``.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import platform
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.agreement import agree, jointly, on_root
-from sundsbo_mpi.algorithms import MARGIN, Horizon, method
+from sundsbo_mpi.algorithms import Horizon, is_safe, method
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
-from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.config import Config, Request, resolve
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.topology import Loaded, Reading, Weights, read_weights
+from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm
     from sundsbo_mpi.tasks.base import Task
-
-PACKAGES = ("sundsbo-mpi", "torch", "numpy", "mpi4py", "h5py")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Placement:
+class Site:
     """Where a rank runs."""
 
     local: world.Local
@@ -57,17 +58,13 @@ class Placement:
     notes: tuple[str, ...]
 
 
-def prepare(request: Request, tally: Tally) -> tuple[Prepared, dict[str, Any] | None]:
-    """Check everything that can be checked without building anything; collective.
+def prepare(request: Request, tally: Tally) -> tuple[Prepared, Any]:
+    """Check everything that can be checked without building anything.
 
     Returns what rank 0 prepared, and this agent's shard where the task divides its data.
-
-    Raises:
-        AgreedError: the request cannot be met.
     """
-    versions = {name: version(name) for name in PACKAGES}
-    versions |= {"python": platform.python_version(), "the MPI library": world.library_version()}
-    agree(tally, versions, "use the same environment on all nodes")
+    found = versions() | {"the MPI library": world.library_version()}
+    agree(tally, found, "use the same environment on all nodes")
     agree(tally, {"the command line": repr(request)}, "start all ranks with the same arguments")
     shards: list[Any] = []
 
@@ -78,6 +75,8 @@ def prepare(request: Request, tally: Tally) -> tuple[Prepared, dict[str, Any] | 
 
     prepared = on_root(tally, on_rank_0)
     divided = tally.tell(bool(shards))
+    jointly(tally, lambda: load_task(prepared.config.task["name"]))
+    agree(tally, _source(prepared.config), "use the same file on all nodes")
     return prepared, tally.deal(shards or None) if divided else None
 
 
@@ -85,8 +84,8 @@ def _read(request: Request, agents: int) -> Prepared:
     config = resolve(request)
     if not config.topology.file:
         raise UsageError(
-            "no topology: give the weight-matrix file with --topology FILE; "
-            "'sundsbo-mpi topology ring --agents N -o ring.npz' makes one."
+            "no topology: give the weight-matrix file with --topology FILE "
+            "('sundsbo-mpi topology ring --agents N -o ring.npz' makes one, --help tells more)."
         )
     reading = Reading(config.topology.format, config.topology.weights, config.topology.undirected)
     loaded = read_weights(config.topology.file, reading)
@@ -95,16 +94,18 @@ def _read(request: Request, agents: int) -> Prepared:
             f"{config.topology.file} has {loaded.weights.agents} agents but {agents} ranks were "
             f"started: use mpirun -n {loaded.weights.agents}, or another topology file."
         )
-    weights = loaded.weights.lazy() if config.algorithm.get("lazy") else loaded.weights
+    weights = loaded.weights.lazy() if config.algorithm["lazy"] else loaded.weights
     algorithm, remarks = build_algorithm(config, agents)
-    if weights.lambda_min <= algorithm.lambda_min + MARGIN:
+    if not is_safe(algorithm, weights.lambda_min):
         raise UsageError(
             f"{config.algorithm['name']} needs weights whose smallest eigenvalue is above "
             f"{algorithm.lambda_min:.4f}, but that of {weights.name} is {weights.lambda_min:.4f}: "
             "mix with (I + W)/2 by --set algorithm.lazy=true, or take another topology."
         )
-    if config.output.file:
-        check_writable(Path(config.output.file), config.output.overwrite)
+    output = config.output.file or default_path(
+        config.task["name"], config.algorithm["name"], datetime.now().astimezone()
+    )
+    check_writable(Path(output), config.output.overwrite)
     return Prepared(config, loaded, weights, (*loaded.notes, *remarks))
 
 
@@ -127,8 +128,15 @@ def _load_shards(config: Config, agents: int) -> list[Any]:
     return list(divide(agents=agents, seed=config.run.seed, **_task_options(config)))
 
 
-def place(config: Config, tally: Tally, comm: MPI.Intracomm) -> Placement:
-    """Choose the device and the number of threads of this rank; collective."""
+def _source(config: Config) -> dict[str, str]:
+    """The file that defines the task, which need not be the same on all nodes."""
+    file = sys.modules[load_task(config.task["name"]).__module__].__file__
+    content = Path(file).read_bytes() if file else b""
+    return {"the task's file (SHA-256)": hashlib.sha256(content).hexdigest()}
+
+
+def find_site(config: Config, comm: MPI.Intracomm, tally: Tally) -> Site:
+    """Choose the device and the number of threads of this rank."""
     here = world.local(comm)
     requested = config.run.device
     if requested == "auto" and not hasattr(load_task(config.task["name"]), "to"):
@@ -136,15 +144,11 @@ def place(config: Config, tally: Tally, comm: MPI.Intracomm) -> Placement:
     device, notes = jointly(tally, lambda: world.choose_device(requested, here))
     threads = world.cap_threads(here)
     crowd = [] if (crowded := world.oversubscription(here)) is None else [crowded]
-    return Placement(here, device, threads, (*notes, *crowd))
+    return Site(here, device, threads, (*notes, *crowd))
 
 
 def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -> Task:
-    """Build this agent's problem and check that it is the same problem everywhere; collective.
-
-    Raises:
-        AgreedError: the task refuses its options, or sizes or starts differ between agents.
-    """
+    """Build this agent's problem and check that it is the same problem everywhere."""
     dtype = getattr(torch, config.run.dtype)
     torch.set_default_dtype(dtype)
 
@@ -168,20 +172,23 @@ def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -
         return task
 
     task = jointly(tally, build)
-    start = jointly(tally, lambda: _checked_start(task, dtype))
+    start = jointly(tally, lambda: _checked_start(task, device, dtype))
     facts = {"the task's sizes": dict(task.sizes), "the task's start (SHA-256)": start}
     agree(tally, facts, "sizes and start() must be equal on all agents")
     return task
 
 
-def _checked_start(task: Task, dtype: torch.dtype) -> str:
+def _checked_start(task: Task, device: torch.device, dtype: torch.dtype) -> str:
     digest = hashlib.sha256()
     for name, v in zip(("x", "y"), task.start(), strict=True):
-        if v.shape != (task.sizes[name],) or v.dtype != dtype:
+        expected = (task.sizes[name],), dtype, device.type
+        if (tuple(v.shape), v.dtype, v.device.type) != expected:
             raise UsageError(
-                f"the task starts with {name} of shape {tuple(v.shape)} and {v.dtype}: expected "
-                f"({task.sizes[name]},) and {dtype}."
+                f"the task starts with {name} of shape {tuple(v.shape)}, {v.dtype} on {v.device}: "
+                f"expected shape ({task.sizes[name]},), {dtype} on {device}; mend start()."
             )
+        if not v.isfinite().all():
+            raise UsageError(f"the task starts with {name} that is not finite: mend start().")
         digest.update(v.numpy(force=True).tobytes())
     return digest.hexdigest()
 
@@ -189,16 +196,8 @@ def _checked_start(task: Task, dtype: torch.dtype) -> str:
 def build_agent(
     prepared: Prepared, task: Task, device: torch.device, comm: MPI.Intracomm, tally: Tally
 ) -> Agent:
-    """Connect the agent with its neighbours; collective.  ``close`` its gossip in the end."""
+    """Connect the agent with its neighbours; its gossip must be closed in the end."""
     config = prepared.config
-    agree(
-        tally,
-        {
-            "the configuration": json.dumps(config.as_dict(), sort_keys=True),
-            "the topology (SHA-256)": prepared.weights.sha256,
-        },
-        "this is a fault of sundsbo-mpi, please report it",
-    )
     clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
     return Agent(
         task=task,
@@ -209,9 +208,3 @@ def build_agent(
         iterations=config.run.iterations,
         eval_every=config.run.eval_every,
     )
-
-
-def remote_neighbours(agent: Agent, local: world.Local) -> np.ndarray:
-    """Say of each neighbour of the agent whether it is on another host."""
-    here = local.hosts[agent.tally.agent]
-    return np.array([local.hosts[j] != here for j in agent.gossip.neighbours], dtype=bool)

@@ -118,6 +118,8 @@ def _largest_eigenvalue(tally: Tally, own: Callable[[Tensor], Tensor], y: Tensor
     (gradient,) = torch.autograd.grad(own(at), at, create_graph=True)
 
     def times(v: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not gradient.requires_grad:  # this agent's loss is affine; the others' may not be
+            return tally.mean(np.zeros_like(v))
         (product,) = torch.autograd.grad(
             gradient,
             at,

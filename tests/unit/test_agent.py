@@ -107,7 +107,7 @@ def judge(*notes, agents=4):
         health = Health(tally.agent, tally.agents, VARIABLES)
         for who, k, w in notes:
             if who == tally.agent:
-                health.note(k, w)
+                health.note_direction(k, w)
         health.check(tally)
 
     return complaints(agents, work, DivergedError)
@@ -124,6 +124,26 @@ def test_within_an_iteration_the_first_agent_and_variable_are_named():
     nan = float("nan")
     said = judge((2, 5, variables(y=nan, theta=nan)), (3, 5, variables(x=nan)))
     assert "direction of y on agent 2 was first not finite in iteration 5" in said[0]
+
+
+def judge_points(direction, point):
+    """Let agent 3 meet a bad direction and agent 0 a bad point, each in the given iteration."""
+    nan = float("nan")
+
+    def work(tally):
+        health = Health(tally.agent, tally.agents, VARIABLES)
+        if tally.agent == 3:
+            health.note_direction(direction, variables(y=nan))
+        if tally.agent == 0:
+            health.note_point(point, variables(x=nan))
+        health.check(tally)
+
+    return complaints(4, work, DivergedError)[0]
+
+
+def test_a_point_is_blamed_only_if_no_direction_was_first():
+    assert "direction of y on agent 3 was first not finite in iteration 5" in judge_points(5, 5)
+    assert "x itself on agent 0 was first not finite in iteration 4" in judge_points(5, 4)
 
 
 def test_an_agent_remembers_its_own_first_trouble_only():

@@ -10,6 +10,7 @@ from sundsbo_mpi.algorithms import (
     Horizon,
     SunOptions,
     by_default,
+    gamma_remark,
     method,
     safe_for,
 )
@@ -140,8 +141,21 @@ def test_an_unknown_method_is_named_beside_the_nearest():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("rho_x", 1.5), ("rho_y", -0.1), ("step_theta", -1.0), ("step_x", math.inf)],
+    [
+        ("rho_x", 1.5),
+        ("rho_x", {"scale": 0.5, "power": -1.0}),  # above 1 from the second iteration on
+        ("rho_y", -0.1),
+        ("step_theta", -1.0),
+        ("step_x", math.inf),
+    ],
 )
-def test_schedules_start_in_their_range(option, value):
-    with pytest.raises(UsageError, match=rf"^algorithm\.{option} starts at .*expected a number"):
+def test_schedules_stay_in_their_range(option, value):
+    with pytest.raises(UsageError, match=rf"^algorithm\.{option} is .*expected a number"):
         method("sun-dsbo-gt").build(SunOptions(**{option: value}), Horizon(2, 10))
+
+
+def test_gamma_is_judged_against_the_smoothness():
+    assert gamma_remark(Penalty(mu=1.0, gamma=0.49), 1.0) == ()
+    (said,) = gamma_remark(Penalty(mu=1.0, gamma=0.5), 1.0)
+    assert "gamma = 0.5 is not below 1/(2 L2) = 0.5" in said
+    assert gamma_remark(None, 1.0) == gamma_remark(Penalty(1.0, 9.0), math.nan) == ()

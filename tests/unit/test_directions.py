@@ -1,4 +1,4 @@
-"""The direction of SUN-DSBO against eqs. 4a-4c written out, and against finite differences."""
+"""The direction of SUN-DSBO against eqs. 6a-6c written out, and against finite differences."""
 
 import bench
 import oracle

@@ -119,4 +119,4 @@ def test_arrays_without_a_summary_are_refused_everywhere():
 def test_reports_that_differ_between_agents_are_refused_everywhere(others):
     usual = {"loss": 1.0, "accuracy": (1, 2)}
     said = complaints(AGENTS, reported(lambda i, _x: others if i == 1 else usual), AgreedError)
-    assert all("expected the same names and kinds in the same order" in s for s in said)
+    assert all("report the same names and kinds in the same order" in s for s in said)

@@ -13,6 +13,9 @@ from sundsbo_mpi.settings import (
     read_toml,
     task_defaults,
 )
+from sundsbo_mpi.tasks.datasets import DATASETS
+from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
+from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy
 
 
@@ -192,6 +195,15 @@ def test_a_users_class_brings_its_own_defaults():
 
 def test_a_built_in_task_has_packaged_defaults():
     assert task_defaults("toy", None, Toy)["algorithm"]["gamma"] == 10.0
+    assert task_defaults("quadratic", None, Quadratic)["algorithm"]["gamma"] > 0
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_data_set_has_defaults_of_its_own(dataset):
+    found = task_defaults("hyper-cleaning", dataset, HyperCleaning)
+    assert {"step_x", "step_y", "step_theta", "mu0", "p", "gamma"} <= set(found["algorithm"])
+    others = [task_defaults("hyper-cleaning", d, HyperCleaning) for d in DATASETS if d != dataset]
+    assert found not in others
 
 
 def test_every_packaged_toml_is_tables():

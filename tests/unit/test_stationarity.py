@@ -96,3 +96,21 @@ def test_single_precision_is_good_to_a_few_digits():
     found = measure(x, y, dtype=torch.float32)
     assert found.measure == pytest.approx(closed_form(x, y), rel=1e-3)
     assert found.residual < 1e-2
+
+
+class Affine(bench.Quadratic):
+    """A lower level that is affine in y on the first agent."""
+
+    def lower(self, x, y, batch):
+        return y.sum() if self._agent == 0 else super().lower(x, y, batch)
+
+
+def test_an_agent_may_have_an_affine_lower_level():
+    tasks = bench.quadratics(AGENTS, task=Affine)
+    w_bar = {"x": torch.zeros(5), "y": torch.zeros(8), "theta": torch.zeros(8)}
+    w_bar = {v: s.double() for v, s in w_bar.items()}
+    found = together(AGENTS, lambda tally: stationarity(tally, tasks[tally.agent], w_bar, PENALTY))
+    A = PROBLEM.A.copy()
+    A[0] = 0
+    expected = np.abs(np.linalg.eigvalsh(A.mean(axis=0))).max()
+    assert found[0].lipschitz == pytest.approx(expected, rel=1e-2)

@@ -37,6 +37,21 @@ def test_a_task_from_a_file_may_import_its_neighbours(tmp_path):
     assert load_task(f"{tmp_path}/mine.py:Mine").sizes == {"x": 1, "y": 1}
 
 
+def test_a_file_is_executed_once(tmp_path):
+    runs = tmp_path / "runs"
+    (tmp_path / "mine.py").write_text(
+        f"with open({str(runs)!r}, 'a') as runs:\n    runs.write('x')\n{GOOD}"
+    )
+    assert load_task(f"{tmp_path}/mine.py:Mine") is load_task(f"{tmp_path}/mine.py:Mine")
+    assert runs.read_text() == "x"
+
+
+def test_a_file_that_is_not_python_is_named_with_its_line(tmp_path):
+    (tmp_path / "mine.py").write_text("a = 1\nclass Mine\n")
+    with pytest.raises(UsageError, match=r"mine\.py, line 2, is not Python"):
+        load_task(f"{tmp_path}/mine.py:Mine")
+
+
 def test_a_task_from_a_package(tmp_path, monkeypatch):
     (tmp_path / "my_package").mkdir()
     (tmp_path / "my_package" / "problem.py").write_text(GOOD)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from typing import NoReturn
 
 import click
@@ -23,6 +24,8 @@ COMMANDS = {
     "list": "List algorithms, techniques, tasks, topologies and presets.",
 }
 USAGE_STATUS, DIVERGED_STATUS, INTERRUPTED_STATUS = 2, 3, 130
+PATIENCE_SECONDS = 5
+"""How long a rank that was refused alone leaves the word to rank 0, which may say the same."""
 
 
 class Lazy(click.Group):
@@ -46,7 +49,7 @@ class Lazy(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``run`` in front of flags that are not the group's own."""
-        if args and args[0].startswith("-") and args[0] not in ("--help", "--version"):
+        if not args or (args[0].startswith("-") and args[0] not in ("--help", "--version")):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -69,29 +72,44 @@ def main() -> None:
     try:
         status = sundsbo_mpi.main(standalone_mode=False)
     except click.ClickException as error:
-        _complain(error.format_message())
-        _leave(USAGE_STATUS, together=False)
-    except UsageError as error:
-        _complain(str(error))
-        _leave(USAGE_STATUS, together=isinstance(error, AgreedError))
+        _refuse(error.format_message())
+    except AgreedError as error:
+        _leave_together(str(error), USAGE_STATUS)
     except DivergedError as error:
-        _complain(str(error))
-        _leave(DIVERGED_STATUS, together=True)
+        _leave_together(str(error), DIVERGED_STATUS)
+    except UsageError as error:
+        _refuse(str(error))
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_STATUS)
+    except Exception as error:
+        if "mpi4py" in sys.modules:
+            # Other ranks may be waiting for this one.
+            importlib.import_module("sundsbo_mpi.comm.world").abort(error)
+        raise
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _complain(sentence: str) -> None:
-    """Print one sentence, once."""
+def _leave_together(sentence: str, status: int) -> NoReturn:
+    """Exit where all ranks do; MPI's end keeps the others until rank 0 has spoken."""
     if launcher_rank() == 0:
-        print(f"sundsbo-mpi: {sentence}", file=sys.stderr, flush=True)
+        _say(sentence)
+    sys.exit(status)
 
 
-def _leave(status: int, together: bool) -> NoReturn:
-    """Exit with ``status``.
+def _refuse(sentence: str) -> NoReturn:
+    """Exit before the ranks have met.
 
-    Ranks that leave before MPI runs are not waited for: a launcher ends the job at the first
-    non-zero exit, perhaps before rank 0 has printed its sentence, so only rank 0 gives the status.
+    All ranks usually meet the same refusal, and the launcher ends the job at the first exit that is
+    not zero: the others leave it to rank 0, which speaks once.  A rank that waits in vain is alone
+    with its trouble and speaks itself.
     """
-    sys.exit(status if together or launcher_rank() == 0 else 0)
+    rank = launcher_rank()
+    if rank != 0:
+        time.sleep(PATIENCE_SECONDS)
+        sentence = f"[rank {rank}] {sentence}"
+    _say(sentence)
+    sys.exit(USAGE_STATUS)
+
+
+def _say(sentence: str) -> None:
+    print(f"sundsbo-mpi: {sentence}", file=sys.stderr, flush=True)

@@ -19,8 +19,8 @@ def command() -> None:
     console = Console(highlight=False)
     console.print(_algorithms())
     console.print(
-        "level: of the lower problem, N.C. nonconvex; gradients: heterogeneity assumed of the "
-        "upper/lower ones, BGD bounded dissimilarity, Free none, - not analysed in the paper; "
+        "level: of the lower problem, N.C. may be nonconvex; gradients: heterogeneity assumed "
+        "of the upper/lower ones, BGD bounded dissimilarity, Free none; - not analysed there; "
         "rounds and vectors per iteration and neighbour, a vector being as long as its variable; "
         "W: symmetric, some with all eigenvalues λ above a bound, which (I + W)/2 always meets "
         "(--set algorithm.lazy=true).\n",

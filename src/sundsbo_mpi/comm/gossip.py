@@ -44,16 +44,17 @@ class Plan:
         if degree * length > LARGEST_COUNT:
             raise ValueError(
                 f"{degree} neighbours times {length} numbers exceed the {LARGEST_COUNT} elements "
-                "that one neighbourhood collective can address"
+                "that one neighbourhood collective can address: take a topology with smaller "
+                "degrees or a technique with fewer vectors"
             )
         on_gpu = like.device.type == "cuda"
         self.send = torch.empty(length, dtype=like.dtype, pin_memory=on_gpu)
         self.receive = torch.empty((degree, length), dtype=like.dtype, pin_memory=on_gpu)
-        self.packed = torch.empty(length, dtype=like.dtype, device=like.device)
-        self.arrived = torch.empty((degree, length), dtype=like.dtype, device=like.device)
-        if not on_gpu:
-            self.packed, self.arrived = self.send, self.receive
         self.staged = on_gpu
+        self.packed, self.arrived = self.send, self.receive
+        if on_gpu:
+            self.packed = self.send.to(like.device)
+            self.arrived = self.receive.to(like.device)
         kind = MPI_TYPES[like.dtype]
         counts = [length] * degree
         # The same bytes go to every neighbour: all send displacements are zero.

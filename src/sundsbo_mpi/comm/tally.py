@@ -10,8 +10,6 @@ from mpi4py import MPI
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Floats = "NDArray[np.float64]"
-
 
 class Tally:
     """Collective sums, gathers and agreements over all agents; every method is collective.

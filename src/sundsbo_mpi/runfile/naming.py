@@ -48,11 +48,17 @@ def check_writable(path: Path, overwrite: bool) -> None:
             f"cannot write '{path}': there is no directory '{path.parent}'; "
             "make it first or choose another --output."
         )
-    if not os.path.lexists(path):
-        return
-    _check_not_in_use(path)
-    if not overwrite:
-        raise exists(path)
+    if os.path.lexists(path):
+        _check_not_in_use(path)
+        if not overwrite:
+            raise exists(path)
+    probe = temporary(path)
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"cannot write '{path}': {reason}; choose another --output.") from None
 
 
 def temporary(path: Path) -> Path:

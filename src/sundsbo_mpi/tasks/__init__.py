@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,9 @@ MEMBERS = ("start", "sample", "upper", "lower", "report")
 """The methods that a task's class must have; ``sizes`` may be set by its ``__init__``."""
 
 
+@cache
 def load_task(name: str) -> type[Task]:
-    """Find a task's class.
+    """Find a task's class; its module is executed once.
 
     Args:
         name: A key of ``TASKS``, ``path/to/file.py:Class`` or ``package.module:Class``.  A file is
@@ -68,7 +70,9 @@ def load_task(name: str) -> type[Task]:
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"task file {path} does not exist (looked in {Path.cwd()}).")
+        raise UsageError(
+            f"task file {path} does not exist (looked in {Path.cwd()}): correct the path."
+        )
     module_name = f"sundsbo_mpi_task_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None  # the suffix .py has a loader
@@ -76,7 +80,12 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(
+            f"task file {error.filename}, line {error.lineno}, is not Python: {error.msg}; mend it."
+        ) from None
     return module
 
 

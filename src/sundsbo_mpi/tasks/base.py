@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from torch import Tensor
 
-Reported = "float | tuple[float, float] | np.ndarray[Any, Any]"
-
 
 @runtime_checkable
 class Task(Protocol):
@@ -29,6 +27,7 @@ class Task(Protocol):
     - ``shards(*, agents, seed, **options) -> [shard, ...]`` (static): loads and divides the data on
       rank 0 alone; agent i is then built with ``shard=shards[i]``, a dict of numpy arrays;
     - ``to(device, dtype)``: called once after construction, to move the agent's data;
+    - ``lipschitz``: the smoothness L2 of G(x, .) where it is known, to judge ``gamma``;
     - ``train_samples`` and ``validation_samples``: shard sizes for the run file.
     """
 

@@ -33,6 +33,21 @@ def mean(forms: Sequence[Form]) -> Form:
     )
 
 
+def smoothness(lower: Form, d_x: int) -> float:
+    """Return L2, the largest |eigenvalue| of the Hessian of G(x, .)."""
+    return float(np.abs(np.linalg.eigvalsh(lower.hessian[d_x:, d_x:])).max())
+
+
+def solutions(
+    upper: Form, lower: Form, d_x: int, *, mu: float, gamma: float
+) -> dict[str, tuple[Array, Array]]:
+    """Return x and y of the bilevel solution and of the penalised one at (mu, gamma)."""
+    return {
+        "bilevel": bilevel_solution(upper, lower, d_x),
+        "penalised": penalised_solution(upper, lower, d_x, mu=mu, gamma=gamma),
+    }
+
+
 def bilevel_solution(upper: Form, lower: Form, d_x: int) -> tuple[Array, Array]:
     """Solve min over (x, y) of F(x, y) subject to the gradient of G in y being zero.
 

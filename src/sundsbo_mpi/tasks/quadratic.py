@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from sundsbo_mpi.tasks.closed_form import (
-    Form,
-    bilevel_solution,
-    mean,
-    penalised_solution,
-)
+from sundsbo_mpi.tasks.closed_form import Form, mean, smoothness, solutions
 from sundsbo_mpi.tasks.options import require_count, require_number
 from sundsbo_mpi.tasks.sampling import Stream, generator
 
@@ -71,6 +66,7 @@ class Quadratic:
         self._upper, self._lower = forms[agent]
         self._mean_upper = mean([upper for upper, _ in forms])
         self._mean_lower = mean([lower for _, lower in forms])
+        self.lipschitz = smoothness(self._mean_lower, d_x)
         self.to(torch.device("cpu"), torch.get_default_dtype())
 
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
@@ -115,13 +111,9 @@ class Quadratic:
 
     def reference(self, mu: float, gamma: float) -> dict[str, dict[str, Tensor]]:
         """Return the bilevel solution and the penalised one at (mu, gamma)."""
-        upper, lower, d_x = self._mean_upper, self._mean_lower, self.sizes["x"]
-        solutions = {
-            "bilevel": bilevel_solution(upper, lower, d_x),
-            "penalised": penalised_solution(upper, lower, d_x, mu=mu, gamma=gamma),
-        }
+        found = solutions(self._mean_upper, self._mean_lower, self.sizes["x"], mu=mu, gamma=gamma)
         return {
-            name: {"x": self._tensor(x), "y": self._tensor(y)} for name, (x, y) in solutions.items()
+            name: {"x": self._tensor(x), "y": self._tensor(y)} for name, (x, y) in found.items()
         }
 
     def _tensor(self, values: npt.NDArray[np.float64]) -> Tensor:

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import torch
 
-from sundsbo_mpi.tasks.closed_form import (
-    Form,
-    bilevel_solution,
-    mean,
-    penalised_solution,
-)
+from sundsbo_mpi.tasks.closed_form import Form, mean, smoothness, solutions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,8 +38,11 @@ class Toy:
     sizes: ClassVar = {"x": N, "y": 2 * N}
 
     def __init__(self, *, agent: int, agents: int, seed: int) -> None:
-        self._agents = agents
         self._a, self._b = _scales(agent)
+        forms = [_one_entry(*_scales(other)) for other in range(agents)]
+        self._mean_upper = mean([upper for upper, _ in forms])
+        self._mean_lower = mean([lower for _, lower in forms])
+        self.lipschitz = smoothness(self._mean_lower, 1)
         self.to(torch.device("cpu"), torch.get_default_dtype())
 
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
@@ -81,15 +79,10 @@ class Toy:
 
     def reference(self, mu: float, gamma: float) -> dict[str, dict[str, Tensor]]:
         """Return the bilevel solution and the penalised one at (mu, gamma)."""
-        upper = mean([_one_entry(*_scales(agent))[0] for agent in range(self._agents)])
-        lower = mean([_one_entry(*_scales(agent))[1] for agent in range(self._agents)])
-        solutions = {
-            "bilevel": bilevel_solution(upper, lower, 1),
-            "penalised": penalised_solution(upper, lower, 1, mu=mu, gamma=gamma),
-        }
+        found = solutions(self._mean_upper, self._mean_lower, 1, mu=mu, gamma=gamma)
         return {
             name: {"x": self._tensor(np.repeat(x, self.N)), "y": self._tensor(np.repeat(y, self.N))}
-            for name, (x, y) in solutions.items()
+            for name, (x, y) in found.items()
         }
 
     def _tensor(self, values: npt.NDArray[np.float64]) -> Tensor:
