@@ -31,6 +31,13 @@ def on_root(tally: Tally, work: Callable[[], T]) -> T:
     return result  # type: ignore[no-any-return]
 
 
+def meet(tally: Tally, complaint: str | None = None) -> None:
+    """Raise the first rank's complaint, if any, on all ranks; what a run begins with."""
+    for found in tally.everyone(complaint):
+        if found is not None:
+            raise AgreedError(found)
+
+
 def jointly(tally: Tally, work: Callable[[], T]) -> T:
     """Do something on every rank; the first rank's complaint, if any, is raised on all."""
     result: T | None = None
@@ -39,9 +46,7 @@ def jointly(tally: Tally, work: Callable[[], T]) -> T:
         result = work()
     except UsageError as error:
         complaint = str(error)
-    for found in tally.everyone(complaint):
-        if found is not None:
-            raise AgreedError(found)
+    meet(tally, complaint)
     return result  # type: ignore[return-value]
 
 

@@ -105,10 +105,11 @@ def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
         }
         for name, schedule in found.items():
             for k in (0, horizon.iterations - 1):  # schedules are monotone
-                if not (math.isfinite(schedule(k)) and 0 <= schedule(k) <= most):
+                value = _value(schedule, k)
+                if not (math.isfinite(value) and 0 <= value <= most):
                     raise UsageError(
-                        f"algorithm.{name} is {schedule(k):g} in iteration {k}: expected a number "
-                        f"of at least 0{'' if most == math.inf else f' and at most {most:g}'}."
+                        f"algorithm.{name} is {value:g} in iteration {k}: expected a number of at "
+                        f"least 0{'' if most == math.inf else f' and at most {most:g}'}."
                     )
         return dict(zip(own, found.values(), strict=True))
 
@@ -124,6 +125,13 @@ def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
         step_sizes=schedules("step", most=math.inf),
         penalty=lambda k: Penalty(mu(k), options.gamma),
     )
+
+
+def _value(schedule: Schedule, k: int) -> float:
+    try:
+        return schedule(k)
+    except OverflowError:
+        return math.inf
 
 
 def sun_dsbo_se(options: SunOptions, horizon: Horizon) -> Composed:

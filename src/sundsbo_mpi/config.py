@@ -28,6 +28,8 @@ from sundsbo_mpi.settings import (
 from sundsbo_mpi.tasks import load_task
 
 DTYPES = ("float32", "float64")
+LARGEST_INTEGER = 2**53
+"""Larger ones are not exact everywhere."""
 TABLES = ("run", "topology", "task", "algorithm", "output")
 
 
@@ -46,9 +48,10 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         for name, least in (("iterations", 0), ("seed", 0), ("eval_every", 1)):
-            if getattr(self, name) < least:
+            if not least <= getattr(self, name) <= LARGEST_INTEGER:
                 raise UsageError(
-                    f"run.{name} is {getattr(self, name)}: expected an integer of at least {least}."
+                    f"run.{name} is {getattr(self, name)}: expected an integer from {least} to "
+                    f"{LARGEST_INTEGER}."
                 )
         if self.dtype not in DTYPES:
             raise unknown("dtype", self.dtype, DTYPES)

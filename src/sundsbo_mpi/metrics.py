@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from sundsbo_mpi.agreement import agree
-from sundsbo_mpi.errors import AgreedError
+from sundsbo_mpi.agreement import agree, jointly
+from sundsbo_mpi.errors import AgreedError, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,17 +66,16 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     alone.
 
     Raises:
-        AgreedError: the agents report different names or kinds, or arrays without ``summarise``.
+        AgreedError: a report is not of the form that ``tasks.base.Task`` says, the agents' reports
+            differ in names or kinds, or there are arrays without ``summarise``.
     """
     averaged = task.report(w_bar["x"], w_bar["y"])
     local = task.report(w["x"], w["y"])
-    arrays = {name: value for name, value in averaged.items() if isinstance(value, np.ndarray)}
     # Lists, since the order decides what is merged with what.
-    kinds = {
-        "the task's report": list(_kinds(averaged).items()),
-        "the task's report at its own iterate": list(_kinds(local).items()),
-    }
+    found = jointly(tally, lambda: [list(_kinds(r).items()) for r in (averaged, local)])
+    kinds = dict(zip(("the task's report", "its report at its own iterate"), found, strict=True))
     agree(tally, kinds, "report the same names and kinds in the same order on all agents")
+    arrays = {name: value for name, value in averaged.items() if _kind(name, value) == "array"}
     merged = _merge(tally, averaged)
     merged |= {f"{name}_local": value for name, value in _merge(tally, local).items()}
     if arrays and not hasattr(task, "summarise"):
@@ -91,14 +90,36 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     return merged
 
 
-def _kinds(reported: Mapping[str, Any]) -> dict[str, str]:
-    kinds = {np.ndarray: "array", tuple: "pair"}
-    return {name: kinds.get(type(value), "float") for name, value in reported.items()}
+def _kinds(reported: Any) -> dict[str, str]:
+    """Name the kind of each reported metric: array, pair or float."""
+    if not isinstance(reported, Mapping):
+        raise UsageError(f"the task's report is {reported!r}: expected a mapping of metrics.")
+    return {name: _kind(name, value) for name, value in reported.items()}
+
+
+def _kind(name: Any, value: Any) -> str:
+    if isinstance(name, str):
+        if isinstance(value, np.ndarray) and value.ndim:
+            return "array"
+        if isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)):
+            return "pair"
+        if _is_number(value):
+            return "float"
+    raise UsageError(
+        f"the task's report has {name!r}: {value!r}: expected a name with a float, a pair "
+        "(sum, count) or a numpy array."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    numeric = isinstance(value, int | float | np.number | np.ndarray | torch.Tensor)
+    return numeric and getattr(value, "ndim", 0) == 0
 
 
 def _merge(tally: Tally, reported: Mapping[str, Any]) -> dict[str, float]:
-    scalars = {n: v for n, v in reported.items() if not isinstance(v, np.ndarray)}
-    pairs = [v if isinstance(v, tuple) else (float(v), 1.0) for v in scalars.values()]
+    scalars = {n: v for n, v in reported.items() if _kind(n, v) != "array"}
+    pairs = [v if isinstance(v, tuple) else (v, 1.0) for v in scalars.values()]
+    pairs = [(float(s), float(count)) for s, count in pairs]
     sums = tally.total(np.array(pairs, dtype=np.float64).reshape(-1, 2))
     return {
         name: float(s / count) if count else math.nan

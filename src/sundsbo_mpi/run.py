@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from sundsbo_mpi import startup
-from sundsbo_mpi.agreement import on_root
+from sundsbo_mpi.agreement import meet, on_root
 from sundsbo_mpi.algorithms import gamma_remark
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.tally import Tally
@@ -44,6 +44,7 @@ def run(request: Request) -> None:
     """
     comm = world.start_mpi()
     tally = Tally(comm)
+    meet(tally)  # some rank may not have understood its command line
     try:
         _run(request, comm, tally)
     except (AgreedError, DivergedError):

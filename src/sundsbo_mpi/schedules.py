@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -19,7 +20,7 @@ def constant(value: float) -> Schedule:
 
 def power_decay(scale: float, power: float) -> Schedule:
     """Return k -> scale (1 + k)^-power."""
-    return lambda k: scale * (1 + k) ** -power
+    return lambda k: scale * float(1 + k) ** -power
 
 
 def theorem_rate(c: float, agents: int, iterations: int) -> Schedule:
@@ -33,19 +34,18 @@ def as_schedule(name: str, value: Scheduled, *, agents: int, iterations: int) ->
     Raises:
         UsageError: it is neither a number, ``{scale, power}`` nor ``{theorem}``.
     """
-    match value:
-        case bool():
-            pass
-        case int() | float():
-            return constant(float(value))
-        case {"scale": int() | float() as scale, "power": int() | float() as power} if (
-            len(value) == 2
-        ):
-            return power_decay(float(scale), float(power))
-        case {"theorem": int() | float() as c} if len(value) == 1:
-            return theorem_rate(float(c), agents, iterations)
-        case _:
-            pass
+    given = list(value.values()) if isinstance(value, Mapping) else [value]
+    numbers = [float(v) for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) == len(given) and all(math.isfinite(v) for v in numbers):
+        match value:
+            case int() | float():
+                return constant(float(value))
+            case {"scale": scale, "power": power} if len(given) == 2:
+                return power_decay(float(scale), float(power))
+            case {"theorem": c} if len(given) == 1:
+                return theorem_rate(float(c), agents, iterations)
+            case _:
+                pass
     raise UsageError(
         f"{name} is {value!r}: expected a number, {{scale = a, power = p}} for a (1 + k)^-p, or "
         "{theorem = c} for c sqrt(n / K)."

@@ -38,13 +38,15 @@ def read_toml(path: Path) -> Layer:
         UsageError: it is missing, not TOML, or has a key outside a table.
     """
     try:
-        return _tables(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+        return _tables(tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path))
     except OSError as error:
         raise UsageError(
             f"cannot read the configuration '{path}': {error.strerror}; name a TOML file."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the configuration '{path}' is not TOML: {error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(
+            f"the configuration '{path}' is not TOML: {error}; mend it there."
+        ) from None
 
 
 def _tables(content: Mapping[str, Any], where: str) -> Layer:
@@ -85,8 +87,11 @@ def task_defaults(task: str, dataset: str | None, task_class: type) -> Layer:
     Those of the built-in tasks are packaged; a user's class may have a mapping ``defaults``.
     """
     if ":" in task:
-        own: Layer = getattr(task_class, "defaults", {})
-        return own
+        own = getattr(task_class, "defaults", {})
+        where = f"the mapping 'defaults' of {task}"
+        if not isinstance(own, Mapping):
+            raise UsageError(f"{where} is {own!r}: expected tables of settings.")
+        return _tables(own, where)
     chosen = dataset or parameters("task", task_class).get("dataset")
     return _packaged(f"default/{task}-{chosen}") or _packaged(f"default/{task}") or {}
 
@@ -112,7 +117,7 @@ def assignments(texts: Iterable[str]) -> Layer:
             raise UsageError(f"--set {text}: expected table.key=value, as in algorithm.step_x=0.1.")
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             parsed = value.strip()
         layer.setdefault(table, {})[key] = parsed
     return layer

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.config import Config, Request, resolve
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.inspection import construct, inspect_task
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.tasks import load_task
@@ -153,15 +153,9 @@ def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -
     torch.set_default_dtype(dtype)
 
     def build() -> Task:
-        task_class: Callable[..., Task] = load_task(config.task["name"])
-        given = {} if shard is None else {"shard": shard}
-        task = task_class(
-            agent=tally.agent,
-            agents=tally.agents,
-            seed=config.run.seed,
-            **given,
-            **_task_options(config),
-        )
+        given = {"agent": tally.agent, "agents": tally.agents, "seed": config.run.seed}
+        divided = {} if shard is None else {"shard": shard}
+        task = construct(load_task(config.task["name"]), given | divided | _task_options(config))
         if hasattr(task, "to"):
             task.to(device, dtype)
         elif device.type != "cpu":
@@ -172,25 +166,8 @@ def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -
         return task
 
     task = jointly(tally, build)
-    start = jointly(tally, lambda: _checked_start(task, device, dtype))
-    facts = {"the task's sizes": dict(task.sizes), "the task's start (SHA-256)": start}
-    agree(tally, facts, "sizes and start() must be equal on all agents")
+    inspect_task(tally, task, device, dtype)
     return task
-
-
-def _checked_start(task: Task, device: torch.device, dtype: torch.dtype) -> str:
-    digest = hashlib.sha256()
-    for name, v in zip(("x", "y"), task.start(), strict=True):
-        expected = (task.sizes[name],), dtype, device.type
-        if (tuple(v.shape), v.dtype, v.device.type) != expected:
-            raise UsageError(
-                f"the task starts with {name} of shape {tuple(v.shape)}, {v.dtype} on {v.device}: "
-                f"expected shape ({task.sizes[name]},), {dtype} on {device}; mend start()."
-            )
-        if not v.isfinite().all():
-            raise UsageError(f"the task starts with {name} that is not finite: mend start().")
-        digest.update(v.numpy(force=True).tobytes())
-    return digest.hexdigest()
 
 
 def build_agent(

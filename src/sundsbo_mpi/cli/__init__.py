@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from sundsbo_mpi import __version__
-from sundsbo_mpi.comm.launcher import launcher_rank
+from sundsbo_mpi.comm.launcher import HYDRA, find_launcher
 from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError, unknown
 
 COMMANDS = {
@@ -25,7 +25,7 @@ COMMANDS = {
 }
 USAGE_STATUS, DIVERGED_STATUS, INTERRUPTED_STATUS = 2, 3, 130
 PATIENCE_SECONDS = 5
-"""How long a rank that was refused alone leaves the word to rank 0, which may say the same."""
+"""How long a rank that cannot meet the others leaves the word to rank 0."""
 
 
 class Lazy(click.Group):
@@ -91,24 +91,38 @@ def main() -> None:
 
 def _leave_together(sentence: str, status: int) -> NoReturn:
     """Exit where all ranks do; MPI's end keeps the others until rank 0 has spoken."""
-    if launcher_rank() == 0:
+    if find_launcher().rank == 0:
         _say(sentence)
     sys.exit(status)
 
 
 def _refuse(sentence: str) -> NoReturn:
-    """Exit before the ranks have met.
-
-    All ranks usually meet the same refusal, and the launcher ends the job at the first exit that is
-    not zero: the others leave it to rank 0, which speaks once.  A rank that waits in vain is alone
-    with its trouble and speaks itself.
-    """
-    rank = launcher_rank()
-    if rank != 0:
+    """Exit before the ranks have met; where they can meet, exit with all of them."""
+    launcher = find_launcher()
+    if launcher.size != 1:
+        try:
+            _tell_the_others(sentence)
+        except AgreedError as error:
+            _leave_together(str(error), USAGE_STATUS)
+        except UsageError as error:  # there is no MPI to meet over
+            sentence = str(error)
+    if launcher.rank != 0:
+        # Usually all ranks are in the same trouble: rank 0 speaks for them.  Hydra waits for every
+        # rank; others end the job at the first exit that is not zero, which must not come before
+        # rank 0 has spoken.  A rank that is still there after a while is alone with its trouble.
+        if launcher.name == HYDRA:
+            sys.exit(USAGE_STATUS)
         time.sleep(PATIENCE_SECONDS)
-        sentence = f"[rank {rank}] {sentence}"
+        sentence = f"[rank {launcher.rank}] {sentence}"
     _say(sentence)
     sys.exit(USAGE_STATUS)
+
+
+def _tell_the_others(sentence: str) -> None:
+    """Raise the first refused rank's sentence as an ``AgreedError`` on all ranks; collective."""
+    comm = importlib.import_module("sundsbo_mpi.comm.world").start_mpi()
+    tally = importlib.import_module("sundsbo_mpi.comm.tally").Tally(comm)
+    importlib.import_module("sundsbo_mpi.agreement").meet(tally, sentence)
 
 
 def _say(sentence: str) -> None:

@@ -8,6 +8,7 @@ import faulthandler
 import os
 import socket
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import torch
     from mpi4py import MPI
 
+INTERRUPTED_STATUS = 130
+CLOSING_SECONDS = 2
 ABORT_SECONDS = 10
 """How long MPI may take to end the job before the process simply exits."""
 
@@ -112,6 +115,7 @@ def _remedy(vendor: str, launcher: Launcher) -> str:
 def abort(exc: BaseException) -> NoReturn:
     """End the whole job with exit status 1 after printing the traceback, tagged with the rank.
 
+    An interrupt from the keyboard ends it with status 130 and without traceback.
     Works on any single rank, at any time, whatever the others do; also before MPI is initialised.
     """
     # A signal to stop may come in the middle of this, and MPI_Abort may find its daemon gone.
@@ -123,6 +127,11 @@ def abort(exc: BaseException) -> NoReturn:
     rank = mpi.COMM_WORLD.rank if live else launcher.rank
     tag = f"[rank {rank}, {socket.gethostname()}]"
     lines = "".join(traceback.format_exception(exc)).splitlines()
+    status = 1
+    if isinstance(exc, KeyboardInterrupt):
+        lines, status = ["interrupted"], INTERRUPTED_STATUS
+        if rank != 0:  # rank 0 has been interrupted too, and has a file to close
+            time.sleep(CLOSING_SECONDS)
     with contextlib.suppress(OSError, ValueError):  # whoever read our output may be gone
         sys.stderr.write("".join(f"{tag} {line}\n" for line in lines))
         sys.stderr.flush()
@@ -130,8 +139,8 @@ def abort(exc: BaseException) -> NoReturn:
     with contextlib.suppress(UsageError):
         if live or not (finalised or launcher.size == 1):
             # MPICH's mpirun lets the others wait in MPI_Init for a rank that left before it.
-            start_mpi().Abort(1)
-    os._exit(1)
+            start_mpi().Abort(status)
+    os._exit(status)
 
 
 def _thread_level(mpi: Any) -> int:

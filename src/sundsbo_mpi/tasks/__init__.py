@@ -50,7 +50,7 @@ def load_task(name: str) -> type[Task]:
     """
     target = TASKS.get(name, name)
     source, colon, class_name = target.rpartition(":")
-    if not colon:
+    if not colon or not source:
         if target.endswith(".py"):
             raise UsageError(f"task '{name}' names a file and no class: write '{name}:Class'.")
         raise unknown("task", name, TASKS)
