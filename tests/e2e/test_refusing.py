@@ -1,0 +1,105 @@
+"""What cannot be done ends with status 2 and one sentence, before anything is run."""
+
+import h5py
+import numpy as np
+import pytest
+from programs import assert_refused
+
+SMALL = ("--iterations", 30, "--eval-every", 5)
+
+
+@pytest.mark.parametrize(("ranks", "agents"), [(2, 3), (3, 2)])
+def test_as_many_ranks_as_agents(mpirun, network, task, ranks, agents):
+    result = mpirun(ranks, "--topology", network(agents), "--task", task)
+    assert_refused(result, f"{agents} agents", f"{ranks} ranks")
+
+
+UNKNOWN = [
+    (("--algorithm", "sun-dsbo-gg"), ("sun-dsbo-gg", "did you mean 'sun-dsbo-gt'")),
+    (("--task", "hypercleaning"), ("hypercleaning", "did you mean 'hyper-cleaning'")),
+    (("--estimator", "momentun"), ("momentun", "did you mean 'momentum'")),
+    (("--preset", "paper/toi"), ("paper/toi", "did you mean 'paper/toy'")),
+    (("--dataset", "digit"), ("digit", "did you mean 'digits'")),
+    (("--dtype", "float23"), ("float23", "float32")),
+    (("--device", "cudaa"), ("cudaa", "did you mean 'cuda'")),
+    (("--set", "algorithm.step_z=1"), ("step_z", "did you mean 'algorithm.step_")),
+    (("--set", "task.coruption=1"), ("coruption", "did you mean 'task.corruption'")),
+    (("--set", "rum.seed=1"), ("rum", "did you mean 'run'")),
+    (("--set", "seed"), ("seed", "=")),
+    (("--iteration", "7"), ("--iteration", "--iterations")),
+    (("--set", "algorithm.x=edd"), ("edd", "did you mean 'ed'")),
+]
+
+
+@pytest.mark.parametrize(("flags", "words"), UNKNOWN, ids=[" ".join(f) for f, _ in UNKNOWN])
+def test_an_unknown_name_is_met_with_the_nearest(sundsbo, network, flags, words):
+    assert_refused(sundsbo("--topology", network(1), *flags), *words)
+
+
+def test_an_unknown_name_is_named_once_by_all_ranks_together(mpirun, network):
+    assert_refused(mpirun(3, "--topology", network(3), "--algorithm", "sun-dsbo-gg"), "sun-dsbo-gt")
+
+
+def test_unknown_command(sundsbo):
+    assert_refused(sundsbo("topologi"), "did you mean 'topology'")
+
+
+def test_missing_data_says_where_it_looked(mpirun, network, tmp_path):
+    (tmp_path / "empty").mkdir()
+    flags = ("--dataset", "fashion-mnist", "--data-dir", tmp_path / "empty")
+    assert_refused(
+        mpirun(2, "--topology", network(2), *flags), str(tmp_path / "empty"), "apt-get install"
+    )
+
+
+def test_an_existing_run_file_is_kept(mpirun, sundsbo, network, task, tmp_path):
+    output = tmp_path / "run.h5"
+    flags = ("--task", task, *SMALL, "--output", output)
+    assert sundsbo("--topology", network(1), *flags).returncode == 0
+    before = output.read_bytes()
+    assert_refused(mpirun(2, "--topology", network(2), *flags), "run.h5", "--overwrite")
+    assert output.read_bytes() == before
+    assert mpirun(2, "--topology", network(2), *flags, "--overwrite").returncode == 0
+    with h5py.File(output) as run:
+        assert run["topology/weights"].shape == (2, 2)
+
+
+@pytest.mark.parametrize("where", ["no/such/folder/run.h5", "file/run.h5", "."])
+def test_a_run_file_that_cannot_be_written(mpirun, network, task, tmp_path, where):
+    (tmp_path / "file").touch()
+    result = mpirun(2, "--topology", network(2), "--task", task, "--output", tmp_path / where)
+    assert_refused(result, where.split("/")[0] if where != "." else tmp_path.name)
+
+
+MATRICES = {
+    "rows": ([[0.5, 0.4], [0.4, 0.5]], "row 0"),
+    "asymmetric": ([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]], "symmetric"),
+    "negative": ([[1.5, -0.5], [-0.5, 1.5]], "-0.5"),
+    "disconnected": (np.eye(2).tolist(), "connected"),
+    "alternating": ([[0.0, 1.0], [1.0, 0.0]], "rho"),
+}
+
+
+@pytest.mark.parametrize(("matrix", "word"), MATRICES.values(), ids=MATRICES)
+def test_a_bad_matrix_is_refused(mpirun, sundsbo, tmp_path, matrix, word):
+    path = tmp_path / "bad.npy"
+    np.save(path, np.array(matrix))
+    assert_refused(sundsbo("topology", "check", path), word)
+    if word == "row 0":
+        assert_refused(mpirun(len(matrix), "--topology", path), word)
+
+
+def test_no_topology(sundsbo, tmp_path):
+    assert_refused(sundsbo("--task", "toy"), "--topology")
+    assert_refused(sundsbo("--topology", tmp_path / "none.npz"), "none.npz")
+
+
+def test_a_topology_unsafe_for_the_algorithm(mpirun, task, tmp_path):
+    """Weights 0.2, 0.4, 0.4 on a square: the smallest eigenvalue is -0.6."""
+    W = 0.2 * np.eye(4) + 0.4 * (np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1))
+    np.save(tmp_path / "ring.npy", W)
+    flags = ("--topology", tmp_path / "ring.npy", "--task", task, *SMALL)
+    assert_refused(mpirun(4, *flags, "--algorithm", "sun-dsbo-ed"), "-0.6", "sun-dsbo-ed", "lazy")
+    lazy = ("--set", "algorithm.lazy=true")
+    assert mpirun(4, *flags, "--algorithm", "sun-dsbo-ed", *lazy).returncode == 0
+    assert mpirun(4, *flags, "--algorithm", "sun-dsbo-extra").returncode == 0

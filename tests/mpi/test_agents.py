@@ -1,0 +1,106 @@
+"""Agents over MPI do what the dense recursions of the oracle say, and end together."""
+
+import bench
+import numpy as np
+import oracle
+import pytest
+import torch
+from networks import dense
+
+from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.algorithms import METHODS
+from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm.gossip import Gossip
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.errors import DivergedError
+from sundsbo_mpi.topology import Weights
+
+ITERATIONS = 20
+OPTIONS = {
+    "step_x": {"scale": 0.05, "power": 0.3},
+    "step_y": {"scale": 0.08, "power": 0.5},
+    "step_theta": 0.04,
+    "mu0": 1.5,
+    "p": 0.2,
+    "gamma": 0.5,
+    "estimator": "storm",
+}
+
+
+def matrix(agents):
+    """Uneven degrees, positive definite: safe for every method."""
+    return (np.eye(agents) + dense("erdos-renyi", agents)) / 2
+
+
+@pytest.fixture
+def agent(comm):
+    """Make this rank's agent for a method; it is disconnected when the test ends."""
+    opened = []
+
+    def agent(name, tasks, iterations=ITERATIONS, eval_every=ITERATIONS):
+        clock = Clock()
+        opened.append(Gossip(comm, Weights(matrix(comm.size), "test"), clock))
+        return Agent(
+            task=tasks[comm.rank],
+            algorithm=bench.build(name, comm.size, iterations, **OPTIONS),
+            gossip=opened[-1],
+            tally=Tally(comm),
+            clock=clock,
+            iterations=iterations,
+            eval_every=eval_every,
+        )
+
+    yield agent
+    for gossip in opened:
+        gossip.close()
+
+
+def ignore(*_):
+    pass
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_follows_its_recursion(comm, agent, name):
+    tasks = bench.quadratics(comm.size, task=bench.Elsewhere, noise=0.2)
+    setting = bench.setting(name, OPTIONS, bench.noise_of(tasks))
+    problem = oracle.Quadratic(comm.size, bench.SEED)
+    history = oracle.trajectory(
+        problem, matrix(comm.size), bench.start_of(tasks), ITERATIONS, setting
+    )
+    seen = []
+    w = agent(name, tasks, eval_every=7).run(
+        lambda done, w, before, state: seen.append((done, w, before)), ignore
+    )
+    assert [done for done, *_ in seen] == [0, 7, 14, 20]
+    for v, rows in history.items():
+        for done, at, before in seen:
+            previous = max(0, done - 1)
+            np.testing.assert_allclose(at[v].numpy(), rows[done][comm.rank], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(before[v].numpy(), rows[previous][comm.rank], atol=1e-12)
+        np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=1e-12)
+
+
+class Troubled(bench.Quadratic):
+    """The last agent's y-gradient is NaN in iteration 4."""
+
+    def upper(self, x, y, batch):
+        value = super().upper(x, y, batch)
+        return value + y.sum() * torch.nan if self.spoilt else value
+
+    def sample(self, k, draw=0):
+        self.spoilt = k == 4 and self._agent == self._agents - 1
+        return super().sample(k, draw)
+
+
+@pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt", "sun-dsbo-ed"])
+def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(comm, agent, name):
+    tasks = [Troubled(agent=i, agents=comm.size, seed=bench.SEED) for i in range(comm.size)]
+    for i, task in enumerate(tasks):
+        task.to(bench.CPU, torch.float64)
+        task._agent, task._agents = i, comm.size
+    evaluated = []
+    with pytest.raises(DivergedError) as caught:
+        agent(name, tasks, eval_every=3).run(lambda done, *_: evaluated.append(done), ignore)
+    assert f"of y on agent {comm.size - 1} " in str(caught.value)
+    assert "iteration 4" in str(caught.value)
+    assert evaluated == [0, 3]
