@@ -51,18 +51,3 @@ def find_launcher(environment: Mapping[str, str] = os.environ) -> Launcher:
             pmix = name == OPENMPI_MPIRUN or "PMIX_RANK" in environment
             return Launcher(name, int(environment[rank]), size, pmix)
     return Launcher(SINGLE_PROCESS, 0, 1, pmix=False)
-
-
-def launcher_name() -> str:
-    """Name the launcher as in "started by srun"; "no launcher" for a single process."""
-    return find_launcher().name
-
-
-def launcher_rank() -> int:
-    """Return the rank that the launcher gave this process; 0 without a launcher."""
-    return find_launcher().rank
-
-
-def launcher_size() -> int | None:
-    """Return the number of processes launched; None where the launcher does not say."""
-    return find_launcher().size
