@@ -29,4 +29,5 @@ def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:
     names = sorted(known)
     near = difflib.get_close_matches(got, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    return UsageError(f"unknown {kind} '{got}': {hint}known are {', '.join(names)}.")
+    told = f"known are {', '.join(names)}" if names else "there are none"
+    return UsageError(f"unknown {kind} '{got}': {hint}{told}.")

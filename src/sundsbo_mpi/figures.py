@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from sundsbo_mpi.summary import direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from sundsbo_mpi.runfile import RunData
 
@@ -24,6 +25,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 NOT_IN_LABELS = {"output", "overwrite", "save_final", "data_dir", "device", "eval_every"}
 MOST_IN_LABEL = 3
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None:
@@ -36,6 +38,7 @@ def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None
         UsageError: matplotlib is missing, a run has no rows, the runs share no metric, or the
             picture cannot be saved.
     """
+    check_picture(output)
     try:
         from matplotlib.figure import Figure
         from matplotlib.ticker import EngFormatter
@@ -56,12 +59,34 @@ def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None
     for number, (run, label) in enumerate(zip(runs, labels(runs), strict=True)):
         _draw(panels, run, name, {"label": label, **_style(number)})
     _legend(figure, panels[0], dashed=any(f"{name}_local" in run.curves for run in runs))
-    try:
-        figure.savefig(output, dpi=150)
-    except (OSError, ValueError) as error:
+    save_picture(figure, output)
+
+
+def check_picture(output: str | Path) -> None:
+    """Refuse a name that does not say the kind of picture, to which matplotlib would add one.
+
+    Raises:
+        UsageError: The suffix is none of ``PICTURES``.
+    """
+    suffix = Path(output).suffix
+    if suffix.lower() not in PICTURES:
         raise UsageError(
-            f"cannot save '{output}': {error}; expected a writable name such as runs.png."
-        ) from None
+            f"cannot save '{output}': its suffix is '{suffix}', expected one of "
+            f"{', '.join(PICTURES)}; change the name."
+        )
+
+
+def save_picture(figure: Figure, output: str | Path, *, bbox: str | None = None) -> None:
+    """Save the picture under exactly the name that ``check_picture`` let pass.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        figure.savefig(output, dpi=150, bbox_inches=bbox)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot save '{output}': {reason}; choose another name.") from error
 
 
 def choose_metric(runs: Sequence[RunData], wanted: str | None) -> str:

@@ -166,8 +166,11 @@ def test_without_matplotlib(tmp_path, monkeypatch):
         plot(tmp_path / "a.h5", "-o", tmp_path / "a.png")
 
 
-@pytest.mark.parametrize("name", ["missing/a.png", "a.gif2"])
+@pytest.mark.parametrize("name", ["missing/a.png", "a.gif2", "a", ".", "folder.png"])
 def test_a_picture_that_cannot_be_saved(tmp_path, name):
     make(tmp_path / "a.h5")
-    with pytest.raises(UsageError, match="cannot save"):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "a.png").write_bytes(b"precious")
+    with pytest.raises(UsageError, match=r"cannot save .*; c"):
         plot(tmp_path / "a.h5", "-o", tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == b"precious"

@@ -378,3 +378,58 @@ def test_curves_name_every_scalar_series(tmp_path):
 def test_run_data_is_frozen(tmp_path):
     with pytest.raises(dataclasses.FrozenInstanceError):
         write(tmp_path / "a.h5", rows=1).status = "failed"
+
+
+def _replace(name, value):
+    def spoil(file):
+        del file[name]
+        if value is not None:
+            file[name] = value
+
+    return spoil
+
+
+def _set(name, value):
+    return lambda file: file.attrs.__setitem__(name, value)
+
+
+SPOILT = {
+    "config is not JSON": _set("config", "{"),
+    "not a table": _set("config", "[1]"),
+    "no known status": lambda file: file.attrs.__delitem__("status"),
+    "known status, or": _set("status", "asleep"),
+    "'seed' is neither": _set("seed", [1, 2]),
+    "'rho' is 'x'": _set("rho", "x"),
+    "surrogates": lambda file: file.attrs.create(
+        "topology", b"ring \xff", dtype=h5py.string_dtype()
+    ),
+    "'metrics' doesn't exist": _replace("metrics", None),
+    "'agents' doesn't exist": _replace("agents", None),
+    "'device' doesn't exist": _replace("agents/device", None),
+    "'host' holds int64": _replace("agents/host", np.arange(AGENTS)),
+    "counts -1 eval": _replace("metrics/rows", -1),
+    "counts 7 eval": _replace("metrics/rows", 7),
+    "have no time": _replace("metrics/wall_s", np.full(6, np.nan)),
+    "'lipschitz' holds float64": _replace("metrics/lipschitz", np.zeros(5)),
+    "'agents/messages' holds": _replace("metrics/agents/messages", np.zeros(6)),
+    "'y' doesn't exist": _replace("metrics/invariant/y", None),
+    "weights are": _replace("topology/weights", np.eye(2)),
+}
+
+
+@pytest.mark.parametrize("words", SPOILT)
+def test_a_damaged_file_gets_one_sentence(tmp_path, words):
+    write(tmp_path / "a.h5", rows=6)
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        SPOILT[words](file)
+    with pytest.raises(UsageError, match=r"'.*a\.h5' is damaged: .*; take an undamaged") as caught:
+        read_run(tmp_path / "a.h5")
+    assert words in str(caught.value)
+
+
+def test_a_format_that_is_no_text(tmp_path):
+    write(tmp_path / "a.h5", rows=1)
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.attrs["format"] = np.arange(3)
+    with pytest.raises(UsageError, match="no format that can be read"):
+        read_run(tmp_path / "a.h5")

@@ -158,3 +158,17 @@ def test_shapes_that_do_not_exist_are_refused():
     assert len(built("grid", 12, rows=1).edges()) == 2 * 11
     with pytest.raises(UsageError, match=r"row 1, column 1 is -0\.2"):
         built("line", 5, edge_weight=0.6)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "options", "words"),
+    [
+        ("erdos-renyi", 4, {"seed": -1}, "got seed -1"),
+        ("erdos-renyi", 4, {"probability": 1.5}, "got probability 1.5"),
+        ("complete", 100_000, {}, "fewer agents"),
+        ("erdos-renyi", 100_000, {"probability": 0.5}, "fewer agents"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_at_once(name, n, options, words):
+    with pytest.raises(UsageError, match=words):
+        BUILDERS[name](n, **options)

@@ -44,10 +44,16 @@ def test_the_title_says_rho(tmp_path):
 
 def test_odd_names_are_refused(tmp_path):
     weights = BUILDERS["ring"](4)
-    with pytest.raises(UsageError, match="cannot draw"):
+    with pytest.raises(UsageError, match=r"its suffix is '\.pnk', expected one of \.png"):
         draw_weights(weights, str(tmp_path / "ring.pnk"))
-    with pytest.raises(UsageError, match="cannot draw"):
+    with pytest.raises(UsageError, match="its suffix is ''"):
+        draw_weights(weights, str(tmp_path / "ring"))
+    with pytest.raises(UsageError, match="No such file or directory; choose another name"):
         draw_weights(weights, str(tmp_path / "gone" / "ring.png"))
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(UsageError, match="Is a directory"):
+        draw_weights(weights, str(tmp_path / "folder.png"))
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 
 def test_without_matplotlib_the_user_is_told_how_to_get_it(tmp_path):

@@ -152,8 +152,31 @@ WRONG = {
     "text.npy": (b"0.5 0.5", "no .npy array"),
     "two.npz": (dump(np.savez, W, W), "arrays arr_0, arr_1"),
     "none.npz": (dump(np.savez), "arrays (none)"),
-    "vector.npy": (dump(np.save, np.ones(3)), "is 3, a weight matrix is n x n"),
-    "scalar.npy": (dump(np.save, np.float64(1)), "n x n"),
+    "vector.npy": (dump(np.save, np.ones(3)), "is a vector of 3, a weight matrix is n x n"),
+    "scalar.npy": (dump(np.save, np.float64(1)), "is a single number"),
+    "zero.npy": (
+        dump(np.save, np.zeros((1, 1))),
+        "row 0 sums to 0, expected 1 within 1e-06 (rows c",
+    ),
+    "zero.txt": (b"0\n", "correct the matrix"),
+    "names.npz": (dump(np.savez, W=W, node_ids=["a", "b"]), "names 2 nodes for 9 agents"),
+    "deep.gml": (b"graph [\n" + b"a [\n" * 5000 + b"]\n" * 5001, "cannot be read as gml"),
+    "huge.mtx": (
+        b"%%MatrixMarket matrix coordinate real symmetric\n1000000000 1000000000 1\n1 1 1\n",
+        "1 entries for 1000000000 agents",
+    ),
+    "header.edges": (b"source,target\n0,1\n1,2\n", "looks like a header"),
+    "nested.graphml": (
+        b"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='undirected'>"
+        b"<node id='a'><graph edgedefault='undirected'><node id='b'/></graph></node>"
+        b"</graph></graphml>",
+        "holds 2 graphs",
+    ),
+    "undeclared.graphml": (
+        b"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='undirected'>"
+        b"<node id='a'/><edge source='a' target='b'/></graph></graphml>",
+        "the node 'b', which it does not declare",
+    ),
     "strings.npy": (dump(np.save, np.array([["a"]])), "entries of type <U1"),
     "dates.npy": (dump(np.save, np.array([["2020-01-01"]], dtype="M8[D]")), "entries of type"),
     "cut.npy": (dump(np.save, W)[:200], "cannot be read as npy"),
@@ -207,7 +230,7 @@ def test_no_content_breaks_a_reader_in_an_unforeseen_way(form, content, cut):
 def test_missing_files_and_folders_are_named(tmp_path):
     assert "there is no topology file" in refusal(tmp_path / "gone.npz")
     (tmp_path / "folder.npz").mkdir()
-    assert "cannot read" in refusal(tmp_path / "folder.npz")
+    assert "Is a directory; give a file" in refusal(tmp_path / "folder.npz")
 
 
 def test_flags_for_graphs_are_refused_for_matrices(tmp_path):
@@ -222,7 +245,25 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path):
         write_weights(WEIGHTS, str(tmp_path / "w.pkl"))
     with pytest.raises(UsageError, match="No such file or directory"):
         write_weights(WEIGHTS, str(tmp_path / "gone" / "w.npz"))
+    (tmp_path / "w.npz").write_bytes(b"precious")
+    with pytest.raises(UsageError, match="Not a directory; choose another place"):
+        write_weights(WEIGHTS, f"{tmp_path / 'w.npz'}/")
+    (tmp_path / "w.npz").unlink()
     (tmp_path / "w.npz").mkdir()
     with pytest.raises(UsageError, match="cannot write"):
         write_weights(WEIGHTS, str(tmp_path / "w.npz"))
     assert [file.name for file in tmp_path.iterdir()] == ["w.npz"]
+
+
+def test_a_matrix_that_does_not_fit_into_memory(tmp_path, monkeypatch):
+    def full(matrix, name):
+        raise MemoryError
+
+    write_weights(WEIGHTS, str(tmp_path / "w.npz"))
+    monkeypatch.setattr("sundsbo_mpi.topology.files.Weights", full)
+    assert "9 agents, which do not fit into memory" in refusal(tmp_path / "w.npz")
+
+
+def test_no_known_names_are_said_to_be_none(tmp_path):
+    (tmp_path / "g.edges").write_text("0 1\n")
+    assert "'w': there are none." in refusal(tmp_path / "g.edges", Reading(weights="w"))

@@ -172,3 +172,10 @@ def test_ten_thousand_agents_on_a_ring(a, smallest):
     weights = BUILDERS["ring"](n, self_weight=a)
     assert 1 - weights.rho == pytest.approx((1 - a) * (1 - np.cos(2 * np.pi / n)), rel=1e-5)
     assert weights.lambda_min == pytest.approx(smallest, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(1, "0.000000"), (10, "0.904508"), (10_000, "0.999999901")]
+)
+def test_rho_is_told_from_one(n, text):
+    assert BUILDERS["ring"](n).rho_text == text

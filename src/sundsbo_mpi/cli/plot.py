@@ -9,7 +9,14 @@ import click
 
 @click.command()
 @click.argument("runs", metavar="RUN.h5...", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", metavar="PNG", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help=".png, .pdf or .svg",
+)
 @click.option(
     "--metric",
     metavar="NAME",

@@ -112,7 +112,7 @@ def _load(file: str, reading: Reading) -> Loaded:
 
 
 def _wrote(output: str, weights: Weights) -> None:
-    click.echo(f"wrote {output}: {weights.name}, n = {weights.agents}, rho = {weights.rho:.6f}")
+    click.echo(f"wrote {output}: {weights.name}, n = {weights.agents}, rho = {weights.rho_text}")
 
 
 def _facts(weights: Weights) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,12 +14,25 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.runfile.schema import FORMAT
+from sundsbo_mpi.runfile.schema import COSTS, FACTS, FORMAT, STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from sundsbo_mpi.runfile.schema import Array
+
+SCALARS = ("iteration", "elapsed_s", "wall_s", "stationarity", "stationarity_residual", "lipschitz")
+# What h5py, NumPy, SciPy and json raise on damaged content.
+DAMAGED = (
+    OSError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    OverflowError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True)
@@ -77,25 +91,27 @@ def read_run(path: str | Path) -> RunData:
     """Read a run file, also while it is being written and after its writer was killed.
 
     Raises:
-        UsageError: There is no such file, or it is no run file, or one of another version.
+        UsageError: There is no such file, it is no run file or one of another version, or it is
+            damaged.
     """
     path = Path(path)
-    with _open(path) as file:
+    with _opened(path) as file:
         modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        attributes = {name: _plain(value) for name, value in file.attrs.items()}
-        config = json.loads(attributes.pop("config", "{}"))
+        attributes = _attributes(file)
+        config = _config(attributes.pop("config", "{}"))
+        agents, edges = len(file["agents"]["host"]), len(file["topology/edges"])
         return RunData(
             path=path,
             status=attributes["status"],
             modified=modified,
             attributes=attributes,
             config=config,
-            weights=_weights(file["topology/weights"]),
-            edges=file["topology/edges"][()],
-            agents_info={name: _column(facts) for name, facts in file["agents"].items()},
-            planned=len(file["metrics/iteration"]),
+            weights=_weights(file["topology/weights"], agents),
+            edges=_numbers(file, "topology/edges", (edges, 2), edges),
+            agents_info={name: _facts(file["agents"], name, agents) for name in FACTS},
+            planned=len(file["metrics"]["iteration"]),
             final={name: saved.shape for name, saved in file.get("final", {}).items()},
-            **_series(file["metrics"]),
+            **_series(file["metrics"], agents, edges),
         )
 
 
@@ -103,55 +119,127 @@ def read_final(path: str | Path) -> dict[str, Array]:
     """Return the last iterates of all agents, shape (n, d) for every variable.
 
     Raises:
-        UsageError: It is no run file, or the run was not asked to save them.
+        UsageError: It is no run file, a damaged one, or the run was not asked to save them.
     """
-    with _open(Path(path)) as file:
+    with _opened(Path(path)) as file:
         if "final" not in file:
             raise UsageError(f"'{path}' holds no final iterates: run again with --save-final.")
         return {name: saved[()] for name, saved in file["final"].items()}
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    """Open a run file; whatever its content breaks while it is open is said to be damage."""
+    try:
+        with _open(path) as file:
+            _check_format(file, path)
+            yield file
+    except DAMAGED as error:
+        said = error.args[0] if isinstance(error, KeyError) else error
+        reason = " ".join(str(said).split()).rstrip(".") or type(error).__name__
+        raise UsageError(
+            f"'{path}' is damaged: {reason}; take an undamaged copy, or run again with --overwrite."
+        ) from error
+
+
 def _open(path: Path) -> h5py.File:
     if not path.is_file():
-        raise UsageError(f"there is no run file '{path}': expected the .h5 file of a run.")
+        raise UsageError(
+            f"there is no run file '{path}': expected the .h5 file of a run; give the name that "
+            "the run wrote to."
+        )
     try:
         # The writer keeps its lock for as long as it runs; it must not keep readers away.
-        file = h5py.File(path, "r", locking=False)
+        return h5py.File(path, "r", locking=False)
     except OSError as error:
         raise UsageError(
-            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run."
+            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run; "
+            "give another file, or run again if this one is damaged."
         ) from None
+
+
+def _check_format(file: h5py.File, path: Path) -> None:
     found = file.attrs.get("format")
-    if found != FORMAT:
-        file.close()
+    if not isinstance(found, str) or found != FORMAT:
+        named = f"the format '{found}'" if isinstance(found, str) else "no format that can be read"
         raise UsageError(
-            f"'{path}' has the format '{found}', expected '{FORMAT}': "
-            "it is no run file, or one of another version of sundsbo-mpi."
+            f"'{path}' has {named}, expected '{FORMAT}': it is no run file, or one of another "
+            "version of sundsbo-mpi; read it with the version that wrote it."
         )
-    return file
 
 
-def _series(metrics: h5py.Group) -> dict[str, Any]:
+def _attributes(file: h5py.File) -> dict[str, Any]:
+    found = {name: _plain(value) for name, value in file.attrs.items()}
+    for name, value in found.items():
+        if not isinstance(value, str | int | float):
+            raise ValueError(f"its attribute '{name}' is neither a text nor a number")
+        if isinstance(value, str):
+            value.encode()  # Flipped bytes are read as surrogates, which cannot be printed.
+    if found.get("status") not in STATUSES or not isinstance(found.get("ended"), str):
+        raise ValueError("its attributes say no known status, or not when it ended")
+    if isinstance(found.get("rho"), str):
+        raise ValueError(f"its attribute 'rho' is '{found['rho']}', not a number")
+    return found
+
+
+def _config(text: Any) -> dict[str, Any]:
+    try:
+        config = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"its config is not JSON ({error})") from error
+    if not isinstance(config, dict):
+        raise TypeError("its config is not a table of options")
+    return config
+
+
+def _series(metrics: h5py.Group, agents: int, edges: int) -> dict[str, Any]:
     # Read before the rows: these are complete on disk as soon as the counter covers them.
-    rows = int(metrics["rows"][()])
-    read: dict[str, Any] = {"edge_bytes": metrics["edges/bytes"][:rows]}
-    for name, member in metrics.items():
-        if isinstance(member, h5py.Dataset) and name != "rows":
-            read[name] = member[:rows]
-    for group in ("task", "consensus", "invariant", "agents"):
-        read[group] = {name: member[:rows] for name, member in metrics[group].items()}
-    return read
+    rows, planned = int(metrics["rows"][()]), len(metrics["iteration"])
+    if not 0 <= rows <= planned:
+        raise ValueError(f"it counts {rows} evaluations, expected 0 to the {planned} planned ones")
+
+    def read(path: str, *shape: int) -> Array:
+        return _numbers(metrics, path, (planned, *shape), rows)
+
+    series: dict[str, Any] = {name: read(name) for name in SCALARS}
+    if not all(np.isfinite(series[name]).all() for name in ("elapsed_s", "wall_s")):
+        raise ValueError("evaluations that count have no time")
+    series["edge_bytes"] = read("edges/bytes", edges)
+    series["agents"] = {name: read(f"agents/{name}", agents) for name in COSTS}
+    series["task"] = {name: read(f"task/{name}") for name in metrics["task"]}
+    for group in ("consensus", "invariant"):
+        series[group] = {name: read(f"{group}/{name}") for name in metrics["consensus"]}
+    return series
 
 
-def _weights(stored: h5py.Dataset | h5py.Group) -> csr_array:
+def _numbers(parent: h5py.Group, path: str, shape: tuple[int, ...], rows: int) -> Array:
+    """Return the first rows of a data set that must hold numbers and have the shape."""
+    path.encode()
+    stored = parent[path]
+    if stored.shape != shape or stored.dtype.kind not in "iuf":
+        raise ValueError(
+            f"'{path}' holds {stored.dtype} of shape {stored.shape}, expected numbers of {shape}"
+        )
+    return np.asarray(stored[:rows])
+
+
+def _weights(stored: h5py.Dataset | h5py.Group, agents: int) -> csr_array:
     if isinstance(stored, h5py.Dataset):
-        return csr_array(stored[()])
-    parts = tuple(stored[name][()] for name in ("data", "indices", "indptr"))
-    return csr_array(parts, shape=tuple(stored.attrs["shape"]))
+        weights = csr_array(stored[()])
+    else:
+        parts = tuple(stored[name][()] for name in ("data", "indices", "indptr"))
+        weights = csr_array(parts, shape=tuple(stored.attrs["shape"]))
+        weights.check_format(full_check=True)
+    if weights.shape != (agents, agents) or weights.dtype.kind != "f" or not agents:
+        raise ValueError(f"its weights are {weights.shape} for {agents} agents")
+    return weights
 
 
-def _column(facts: h5py.Dataset) -> Array:
+def _facts(group: h5py.Group, name: str, agents: int) -> Array:
+    facts = group[name]
     text = h5py.check_string_dtype(facts.dtype) is not None
+    if facts.shape != (agents,) or text != (FACTS[name] is str):
+        raise ValueError(f"'{name}' holds {facts.dtype} of shape {facts.shape} for {agents} agents")
     column: Array = np.array(facts.asstr()[()], dtype=str) if text else facts[()]
     return column
 

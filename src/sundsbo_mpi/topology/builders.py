@@ -34,6 +34,9 @@ Rows = Annotated[int | None, "Rows of the rectangle, as near to a square as n al
 Probability = Annotated[float | None, "Probability of every edge, by default 2 log(n)/n."]
 Seed = Annotated[int, "Seed of the draws, which are repeated until the graph is connected."]
 
+# More take gigabytes and minutes; 4096 agents that are all linked have as many.
+MOST_ENTRIES = 2**24
+
 
 def _builder(matrix: Callable[..., csr_array]) -> Callable[..., Weights]:
     """Name the matrix after the function and its arguments; ``lazy=True`` gives (I + W)/2."""
@@ -113,6 +116,7 @@ def star(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
 @_builder
 def complete(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Complete graph: all agents are linked, with w_ij = 1/n if nothing else is said."""
+    _check_entries(agents, 1.0)
     return weighted(adjacency(agents, np.column_stack(np.triu_indices(agents, 1))), edge_weight)
 
 
@@ -153,6 +157,11 @@ def erdos_renyi(
     from scipy.sparse.csgraph import connected_components
 
     p = min(1.0, 2 * math.log(agents) / agents) if probability is None else probability
+    if not 0 <= p <= 1:
+        raise UsageError(f"got probability {p:g}, expected 0 to 1; change --probability.")
+    if seed < 0:
+        raise UsageError(f"got seed {seed}, expected at least 0; change --seed.")
+    _check_entries(agents, p)
     rng = np.random.default_rng(seed)
     for _ in range(1000):
         later = [i + 1 + np.flatnonzero(rng.random(agents - 1 - i) < p) for i in range(agents)]
@@ -165,6 +174,16 @@ def erdos_renyi(
         f"none of 1000 graphs of {agents} agents with edge probability {p:g} is connected; "
         "raise --probability."
     )
+
+
+def _check_entries(agents: int, share: float) -> None:
+    """Refuse, before anything is drawn, a graph with that share of all links, if it is too much."""
+    entries = share * agents**2
+    if entries > MOST_ENTRIES:
+        raise UsageError(
+            f"{agents} agents would have {entries:.2g} weights, expected at most {MOST_ENTRIES}; "
+            "ask for fewer agents or for a graph with fewer links, such as exponential."
+        )
 
 
 def _along(place: NDArray[np.int64]) -> NDArray[np.int64]:

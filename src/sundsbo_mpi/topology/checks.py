@@ -23,18 +23,26 @@ def canonical(matrix: Any, name: str) -> tuple[csr_array, float]:
         name: What the matrix is called in messages.
 
     Raises:
-        UsageError: It is not a square matrix of finite real numbers.
+        UsageError: It is not a square matrix of real numbers, or has too few for its size.
     """
     if np.ndim(matrix) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        shape = " x ".join(str(size) for size in np.shape(matrix)) or "empty"
         raise UsageError(
-            f"'{name}' is {shape}, a weight matrix is n x n with n >= 1; "
+            f"'{name}' is {_shape(matrix)}, a weight matrix is n x n with n >= 1; "
             "give a square matrix, or name the format of a list of edges with --format edges."
         )
     if matrix.dtype.kind not in "biuf":
         raise UsageError(
             f"'{name}' has entries of type {matrix.dtype}, expected real numbers; "
             "save the matrix as float64."
+        )
+    agents = matrix.shape[0]
+    # Rows take memory even where they are empty, so this comes before they are laid out.
+    entries = int(getattr(matrix, "nnz", agents**2))
+    if entries < 2 * (agents - 1):
+        raise UsageError(
+            f"bad weights '{name}': there are {entries} entries for {agents} agents, expected "
+            f"at least {2 * (agents - 1)}, without which no graph is connected; correct the size "
+            "of the matrix, or add the missing edges."
         )
     tolerance = 1e-5 if matrix.dtype == np.float32 else 1e-6
     exact = csr_array(matrix, dtype=np.float64, copy=True)
@@ -77,6 +85,13 @@ def require_contraction(rho: float, lambda_min: float, name: str) -> None:
             f"bad weights '{name}': rho = {rho:.12g} (smallest eigenvalue {lambda_min:.12g}), "
             "expected rho < 1; give the agents self-weights, for instance by (I + W)/2."
         )
+
+
+def _shape(matrix: Any) -> str:
+    sizes = np.shape(matrix)
+    if len(sizes) == 0:
+        return "a single number"
+    return f"a vector of {sizes[0]}" if len(sizes) == 1 else " x ".join(map(str, sizes))
 
 
 def _signs(matrix: csr_array, name: str) -> None:
@@ -124,7 +139,7 @@ def _sums(matrix: csr_array, name: str, tolerance: float) -> None:
 
 
 def _remedy(values: NDArray[np.float64]) -> str:
-    if np.all(values == 1):
+    if values.size and np.all(values == 1):
         return (
             "this looks like an adjacency matrix: save the graph as GraphML, GML or a list of "
             "edges to have it weighted"

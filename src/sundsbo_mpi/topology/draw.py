@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.figures import check_picture, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,10 @@ def draw_weights(weights: Weights, path: str) -> None:
     """Draw the graph of W; the suffix of ``path`` says whether it is .png, .pdf or .svg.
 
     Raises:
-        UsageError: matplotlib is not installed, or the file cannot be written.
+        UsageError: matplotlib is not installed, the suffix is unknown, or the file cannot be
+            written.
     """
+    check_picture(path)
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -33,17 +36,14 @@ def draw_weights(weights: Weights, path: str) -> None:
     figure = Figure(figsize=(7, 7))
     axes = figure.add_subplot()
     axes.set_title(
-        f"{weights.name}\nn = {weights.agents}, ρ = {round(weights.rho, 9):.6g}, "
+        f"{weights.name}\nn = {weights.agents}, ρ = {weights.rho_text}, "
         f"smallest eigenvalue {round(weights.lambda_min, 9) + 0.0:.4g}",
         color=TEXT_COLOUR,
     )
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
     _draw_graph(axes, weights)
-    try:
-        figure.savefig(path, dpi=150, bbox_inches="tight")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot draw '{path}': {error}; choose another name.") from error
+    save_picture(figure, path, bbox="tight")
 
 
 def _draw_graph(axes: Axes, weights: Weights) -> None:

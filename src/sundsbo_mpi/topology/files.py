@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import zipfile
@@ -31,6 +32,7 @@ DAMAGED = (
     OSError,
     OverflowError,
     MemoryError,
+    RecursionError,
     SyntaxError,
     zipfile.BadZipFile,
     zlib.error,
@@ -82,7 +84,18 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
             f"'{path}' cannot be read as {form}: {reason}; "
             f"check the file, or name its format with --format ({', '.join(FORMATS)})."
         ) from error
-    weights = Weights(matrix, Path(path).name)
+    try:
+        weights = Weights(matrix, Path(path).name)
+    except MemoryError as error:
+        raise UsageError(
+            f"'{path}' holds {matrix.shape[0]} agents, which do not fit into memory; "
+            "give a smaller matrix, or a sparse one (.npz of SciPy, .mtx)."
+        ) from error
+    if node_ids and len(node_ids) != weights.agents:
+        raise UsageError(
+            f"'{path}' names {len(node_ids)} nodes for {weights.agents} agents, expected one name "
+            "each; correct its array node_ids or leave it out."
+        )
     numbers = tuple(map(str, range(weights.agents)))
     return Loaded(weights, tuple(f"'{path}': {note}." for note in notes), node_ids or numbers)
 
@@ -111,7 +124,8 @@ def write_weights(weights: Weights, path: str, node_ids: Sequence[str] = ()) -> 
         Path(partial).write_bytes(gzip.compress(content, mtime=0) if zipped else content)
         Path(partial).replace(path)
     except OSError as error:
-        Path(partial).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            Path(partial).unlink()
         raise UsageError(
             f"cannot write '{path}': {error.strerror}; choose another place."
         ) from error
@@ -151,4 +165,7 @@ def _content(path: str) -> bytes:
             f"write one with: sundsbo-mpi topology ring --agents 10 -o ring.npz."
         ) from error
     except OSError as error:
-        raise UsageError(f"cannot read the topology file '{path}': {error.strerror}.") from error
+        raise UsageError(
+            f"cannot read the topology file '{path}': {error.strerror}; "
+            "give a file that you may read."
+        ) from error

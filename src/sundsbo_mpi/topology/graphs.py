@@ -23,11 +23,24 @@ if TYPE_CHECKING:
 
 Edge = tuple[int, int, dict[str, Any]]
 MAPPED = 100
+_NUMBER = re.compile(r"[+-]?\d+").fullmatch
 
 
 def _parse_graphml(content: bytes) -> nx.Graph:
+    """Parse GraphML with one graph, whose edges join nodes that it declares."""
+    from xml.etree import ElementTree
+
     import networkx as nx
 
+    found: dict[str, list[Any]] = {"graph": [], "node": [], "edge": []}
+    for element in ElementTree.fromstring(content).iter():
+        found.get(str(element.tag).rpartition("}")[2], []).append(element)
+    if len(found["graph"]) > 1:
+        raise ValueError(f"it holds {len(found['graph'])} graphs, expected one and none within it")
+    declared = {node.get("id") for node in found["node"]}
+    for end in (edge.get(end) for edge in found["edge"] for end in ("source", "target")):
+        if end not in declared:
+            raise ValueError(f"an edge ends at the node '{end}', which it does not declare")
     return nx.read_graphml(BytesIO(content))
 
 
@@ -53,6 +66,12 @@ def _parse_edges(content: bytes) -> nx.Graph:
         if edge and len(edge.split()) < 2:
             raise ValueError(f"line {number} is '{edge}' where an edge has two node ids")
     edges = [edge for edge in edges if edge]
+    first, *others = [edge.split()[:2] for edge in edges] or [[]]
+    if others and not any(map(_NUMBER, first)) and all(all(map(_NUMBER, ends)) for ends in others):
+        raise ValueError(
+            f"it starts with '{' '.join(first)}' where the other edges have numbers, "
+            "which looks like a header; remove that line"
+        )
     data: Any = False
     if any("{" in edge for edge in edges):
         data = True
@@ -105,7 +124,7 @@ def read_graph(
 
 def _number(nodes: list[str]) -> tuple[dict[str, int], str | None]:
     """Return the agent of every node id, in the order of the agents, and how it was found."""
-    if all(re.fullmatch(r"[+-]?\d+", node) for node in nodes):
+    if all(map(_NUMBER, nodes)):
         order = sorted(nodes, key=int)
         numbers = [int(node) for node in order]
         agent_of = {node: agent for agent, node in enumerate(order)}

@@ -131,7 +131,7 @@ def _write_mtx(weights: Weights, node_ids: Sequence[str]) -> bytes:
 
 def _comment(weights: Weights, node_ids: Sequence[str]) -> str:
     smallest = round(weights.lambda_min, 6) + 0.0  # never -0
-    facts = f"{weights.name}, rho = {weights.rho:.6f}, smallest eigenvalue {smallest:.6f}"
+    facts = f"{weights.name}, rho = {weights.rho_text}, smallest eigenvalue {smallest:.6f}"
     return "\n".join([facts, *(f"agent {i} = node {node}" for i, node in enumerate(node_ids))])
 
 

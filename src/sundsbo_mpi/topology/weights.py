@@ -7,6 +7,7 @@ The paper assumes W non-negative, symmetric and doubly stochastic with eigenvalu
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,6 +65,11 @@ class Weights:
     def spectral_gap(self) -> float:
         """The share 1 - ρ by which a round of gossip shrinks the disagreement at least."""
         return 1.0 - self.rho
+
+    @property
+    def rho_text(self) -> str:
+        """The digits of ρ: six decimals, or as many as tell it from one."""
+        return f"{self.rho:.{max(6, 1 - math.floor(math.log10(self.spectral_gap)))}f}"
 
     @property
     def lambda_min(self) -> float:
