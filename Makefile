@@ -9,6 +9,9 @@ export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
 
+# A missing mpirun is a failure of the tests, not a reason to skip them.
+export REQUIRE_MPI_LAUNCHER = 1
+
 # Nothing but the environments made here: no packages of the user's, no settings of a shell's.
 export PYTHONNOUSERSITE = 1
 unexport PYTHONPATH PYTHONHOME
@@ -25,7 +28,7 @@ SOURCES := pyproject.toml constraints.txt README.md $(shell find src -name '*.py
 demo: $(VENV)/.installed
 	mkdir -p demo
 	$(BIN)/sundsbo-mpi topology ring --agents 10 --self-weight 0.5 -o demo/ring.npz
-	$(BIN)/mpirun -n 10 $(BIN)/sundsbo-mpi --topology demo/ring.npz --output demo/run.h5 --overwrite
+	BIN=$(BIN) launch/local.sh 10 --topology demo/ring.npz --output demo/run.h5 --overwrite
 	$(BIN)/sundsbo-mpi plot demo/run.h5 -o demo/run.png
 	@echo "The run is in demo/run.h5, its picture in demo/run.png."
 
@@ -42,11 +45,16 @@ type: $(VENV)/.tests-installed
 unit: $(VENV)/.tests-installed
 	$(BIN)/python -m pytest tests/unit tests/contract
 
+define whole_programs
+@echo "== whole programs: $(2)"
+$(1)/python -m pytest --color=no
+endef
+
 e2e: $(VENV)/.tests-installed
-	$(BIN)/python -m pytest tests/e2e
+	$(call whole_programs,$(BIN),Open MPI) tests/e2e
 
 e2e-mpich: $(VENV_MPICH)/.tests-installed
-	$(BIN_MPICH)/python -m pytest tests/e2e/test_launching.py tests/e2e/test_running.py
+	$(call whole_programs,$(BIN_MPICH),MPICH) tests/e2e/test_launching.py tests/e2e/test_running.py
 
 ## Which MPI is this, and do two ranks find each other?
 check: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed

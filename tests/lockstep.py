@@ -1,8 +1,8 @@
 """Runs the agents of a method side by side in one process: a dense W stands in for the network.
 
-What an agent yields is copied into a buffer that is used again and again, as a message would be;
-once the averages are made the buffer is filled with NaN, so a tensor that a method remembers by
-mistake from inside a message spoils the run.  Writing into what was delivered is caught too.
+What an agent yields is packed before anything is averaged, and what it is sent back is its own:
+freshly allocated, as ``Gossip.average`` promises (tests/mpi holds it to that), and shared with
+neither a message nor another agent.  Writing into what was delivered is caught.
 """
 
 import numpy as np
@@ -70,11 +70,10 @@ class Lockstep:
         averages = self.W.to(dtype) @ buffer
         if self.tamper:
             averages = self.tamper(buffer, averages)
-        buffer.fill_(torch.nan)
         self.rounds += 1
         self.vectors += len(lengths)
         self.numbers += sum(lengths)
-        return [torch.split(row, lengths) for row in averages]
+        return [torch.split(row.clone(), lengths) for row in averages]
 
     def rows(self, variable):
         """Return one variable of all agents, (n, d)."""

@@ -36,14 +36,17 @@ def test_nothing_held_after_an_iteration_changes_in_later_ones(name, estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("name", METHODS)
-def test_nothing_held_lives_in_a_message_or_in_another_agent(name, estimator):
+def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, estimator):
+    """Between two iterations; that no message is held either is the business of tests/mpi."""
     algorithm = bench.build(name, **OPTIONS, estimator=estimator)
     run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
-    messages = {b.untyped_storage().data_ptr() for b in run.buffers.values()}
+    taken = set()
     for w, state in zip(run.points, run.states, strict=True):
         held = tensors([w, state])
-        assert not messages & {t.untyped_storage().data_ptr() for t in held}
-        assert all(t.isfinite().all() and not t.requires_grad for t in held)
+        assert all(not t.requires_grad for t in held)
+        own = {t.untyped_storage().data_ptr() for t in held}
+        assert not own & taken
+        taken |= own
 
 
 @pytest.mark.parametrize("name", METHODS)

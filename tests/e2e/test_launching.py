@@ -77,11 +77,21 @@ def test_a_flag_that_no_rank_knows_is_named_once(mpirun, network):
     assert_refused(mpirun(3, "--topology", network(3), "--iteration", 3), "--iterations")
 
 
-def test_a_flag_that_one_rank_does_not_know_is_named_once(mpirun, network, task):
+ONE_RANKS_MISTAKES = {
+    "a flag that does not exist": (("--iteration", 3), "--iterations"),
+    "a value of another kind": (("--iterations", "many"), "not a valid integer"),
+}
+
+
+@pytest.mark.parametrize("who", [0, 1])
+@pytest.mark.parametrize(("mistake", "word"), ONE_RANKS_MISTAKES.values(), ids=ONE_RANKS_MISTAKES)
+def test_what_one_rank_alone_is_told_wrongly_is_named_once(
+    mpirun, network, task, who, mistake, word
+):
     """The colon starts a second group of ranks, with arguments of its own."""
-    flags = ("--topology", network(2), "--task", task, *SMALL)
-    result = mpirun(1, *flags, ":", "-n", 1, BIN / "sundsbo-mpi", *flags, "--iteration", 3)
-    assert_refused(result, "--iterations")
+    good = ("--topology", network(2), "--task", task, *SMALL)
+    first, second = [(*good, *mistake) if rank == who else good for rank in range(2)]
+    assert_refused(mpirun(1, *first, ":", "-n", 1, BIN / "sundsbo-mpi", *second), word)
 
 
 def test_ranks_started_differently_are_told_apart(mpirun, network, task):

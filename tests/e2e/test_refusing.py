@@ -25,7 +25,7 @@ UNKNOWN = [
     (("--set", "algorithm.step_z=1"), ("step_z", "did you mean 'algorithm.step_")),
     (("--set", "task.coruption=1"), ("coruption", "did you mean 'task.corruption'")),
     (("--set", "rum.seed=1"), ("rum", "did you mean 'run'")),
-    (("--set", "seed"), ("seed", "=")),
+    (("--set", "seed"), ("--set seed", "table.key=value")),
     (("--iteration", "7"), ("--iteration", "--iterations")),
     (("--set", "algorithm.x=edd"), ("edd", "did you mean 'ed'")),
 ]
@@ -47,9 +47,9 @@ def test_unknown_command(sundsbo):
 def test_missing_data_says_where_it_looked(mpirun, network, tmp_path):
     (tmp_path / "empty").mkdir()
     flags = ("--dataset", "fashion-mnist", "--data-dir", tmp_path / "empty")
-    assert_refused(
-        mpirun(2, "--topology", network(2), *flags), str(tmp_path / "empty"), "apt-get install"
-    )
+    result = mpirun(2, "--topology", network(2), *flags)
+    where = f"looked in {tmp_path / 'empty' / 'FashionMNIST' / 'raw'} and {tmp_path / 'empty'}"
+    assert_refused(result, where, "'apt-get install dataset-fashion-mnist'", "--data-dir")
 
 
 def test_an_existing_run_file_is_kept(mpirun, sundsbo, network, task, tmp_path):
@@ -64,11 +64,19 @@ def test_an_existing_run_file_is_kept(mpirun, sundsbo, network, task, tmp_path):
         assert run["topology/weights"].shape == (2, 2)
 
 
-@pytest.mark.parametrize("where", ["no/such/folder/run.h5", "file/run.h5", "."])
-def test_a_run_file_that_cannot_be_written(mpirun, network, task, tmp_path, where):
+UNWRITABLE = {
+    "no/such/folder/run.h5": "there is no directory",
+    "file/run.h5": "there is no directory",
+    ".": "is a directory",
+}
+
+
+@pytest.mark.parametrize(("where", "words"), UNWRITABLE.items())
+def test_a_run_file_that_cannot_be_written(mpirun, network, task, tmp_path, where, words):
     (tmp_path / "file").touch()
-    result = mpirun(2, "--topology", network(2), "--task", task, "--output", tmp_path / where)
-    assert_refused(result, where.split("/")[0] if where != "." else tmp_path.name)
+    output = tmp_path / where
+    result = mpirun(2, "--topology", network(2), "--task", task, "--output", output)
+    assert_refused(result, f"'{output}'", words, "--output")
 
 
 MATRICES = {

@@ -36,7 +36,8 @@ def test_a_run_leaves_a_file_and_a_summary(mpirun, network, task, tmp_path):
     result = mpirun(3, *flags, "--output", "run.h5")
     assert result.returncode == 0, result.stderr
     assert "run.h5" in result.stdout
-    assert "20" in result.stderr  # progress
+    assert "iteration 0/20: " in result.stderr
+    assert "iteration 20/20: " in result.stderr
     with h5py.File(tmp_path / "run.h5") as run:
         assert run.attrs["format"] in ("sundsbo-mpi/1", b"sundsbo-mpi/1")
         assert run.attrs["status"] in ("finished", b"finished")

@@ -6,6 +6,7 @@ import oracle
 import pytest
 import torch
 from networks import dense
+from spoiling import record_plans, spoil
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.algorithms import METHODS
@@ -33,13 +34,29 @@ def matrix(agents):
 
 
 @pytest.fixture
-def agent(comm):
+def spoiling_gossip(monkeypatch):
+    """Make a Gossip whose buffers, of sending and of receiving, hold NaN outside every round."""
+    plans = record_plans(monkeypatch)
+
+    class SpoilingGossip(Gossip):
+        def average(self, tensors):
+            spoil(plans)
+            averaged = super().average(tensors)
+            spoil(plans)
+            return averaged
+
+    yield SpoilingGossip
+    assert plans
+
+
+@pytest.fixture
+def agent(comm, spoiling_gossip):
     """Make this rank's agent for a method; it is disconnected when the test ends."""
     opened = []
 
     def agent(name, tasks, iterations=ITERATIONS, eval_every=ITERATIONS):
         clock = Clock()
-        opened.append(Gossip(comm, Weights(matrix(comm.size), "test"), clock))
+        opened.append(spoiling_gossip(comm, Weights(matrix(comm.size), "test"), clock))
         return Agent(
             task=tasks[comm.rank],
             algorithm=bench.build(name, comm.size, iterations, **OPTIONS),
@@ -61,6 +78,7 @@ def ignore(*_):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_follows_its_recursion(comm, agent, name):
+    """Whatever an agent remembers of a round, reusing the buffers of that round leaves alone."""
     tasks = bench.quadratics(comm.size, task=bench.Elsewhere, noise=0.2)
     setting = bench.setting(name, OPTIONS, bench.noise_of(tasks))
     problem = oracle.Quadratic(comm.size, bench.SEED)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from networks import GRAPHS, dense, uneven_ring
+from spoiling import record_plans, spoil
 
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import gossip as gossip_module
@@ -98,25 +99,6 @@ def test_a_result_survives_later_rounds(comm, connect, monkeypatch):
     spoil(plans)
     for k, v_bar in enumerate(kept):
         assert_close(v_bar, expected(W, comm.rank, 6, torch.float64, k), torch.float64)
-
-
-def record_plans(monkeypatch):
-    """Collect the plans made from now on."""
-    plans = []
-
-    class Recorded(gossip_module.Plan):
-        def __init__(self, *args):
-            super().__init__(*args)
-            plans.append(self)
-
-    monkeypatch.setattr(gossip_module, "Plan", Recorded)
-    return plans
-
-
-def spoil(plans):
-    for plan in plans:
-        for buffer in (plan.send, plan.receive, plan.packed, plan.arrived):
-            buffer.fill_(torch.nan)
 
 
 def test_fused_equals_separate(comm, connect):
