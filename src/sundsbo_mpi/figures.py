@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # contrast on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-NOT_IN_LABELS = {"output", "overwrite", "save_final", "data_dir", "device", "eval_every"}
+NOT_IN_LABELS = {"save_final", "data_dir", "device", "eval_every"}
 MOST_IN_LABEL = 3
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -162,10 +162,10 @@ def _flatten(config: Any, prefix: str = "") -> dict[str, str]:
 
 
 def _sets_apart(key: str, settings: list[dict[str, str]], algorithms: list[str]) -> bool:
+    table, _, name = key.rpartition(".")
     found = [setting.get(key) for setting in settings]
-    return (
-        key.rpartition(".")[2] not in NOT_IN_LABELS and len(set(found)) > 1 and found != algorithms
-    )
+    says_something = table != "output" and name not in NOT_IN_LABELS
+    return says_something and len(set(found)) > 1 and found != algorithms
 
 
 def _style(number: int) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def relabelled(tmp_path, *changes):
         config = {table: dict(options) for table, options in CONFIG.items()}
         for key, value in change.items():
             table, _, option = key.partition(".")
-            config[table][option] = value
+            config.setdefault(table, {})[option] = value
         attributes = {**data.attributes, "algorithm": config["algorithm"]["name"]}
         path = data.path.with_name(f"stem{number}.h5")
         runs.append(dataclasses.replace(data, config=config, attributes=attributes, path=path))
@@ -129,7 +129,7 @@ def relabelled(tmp_path, *changes):
             [{"task.heterogeneity": 0.1}, {"task.heterogeneity": 1.0}],
             ["sun-dsbo-gt, heterogeneity 0.1", "sun-dsbo-gt, heterogeneity 1.0"],
         ),
-        ([{}, {"task.output": "b"}], ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"]),
+        ([{}, {"output.file": "b"}], ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"]),
         (
             [{f"task.option{i}": 0 for i in range(4)}, {f"task.option{i}": 1 for i in range(4)}],
             ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"],
