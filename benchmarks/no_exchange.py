@@ -1,0 +1,73 @@
+"""The control of the hyper-cleaning figures: the paper's settings without any exchange.
+
+    python benchmarks/no_exchange.py [--data-dir DIR]
+
+Ten agents at H = 1 in one process, mixed by W = I, which the program refuses as not connected;
+prints one line of JSON for each of the iterations 100 and 500.  Averaging at evaluation makes the
+accuracy look well; the agents' own models and the consensus error do not.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+
+from sundsbo_mpi.algorithms import Horizon, SunOptions, method
+from sundsbo_mpi.settings import preset
+from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from lockstep import Lockstep
+
+AGENTS = 10
+
+
+@click.command()
+@click.option("--data-dir", help="Where Fashion-MNIST is.")
+@click.option("--seed", default=0, show_default=True)
+def main(data_dir: str | None, seed: int) -> None:
+    """Run the control."""
+    settings = preset("paper/hyper-cleaning")
+    task = {k: v for k, v in settings["task"].items() if k != "name"}
+    task |= {"data_dir": data_dir, "heterogeneity": 1.0}
+    shards = HyperCleaning.shards(agents=AGENTS, seed=seed, **task)
+    tasks = [
+        HyperCleaning(agent=i, agents=AGENTS, seed=seed, shard=shard, **task)
+        for i, shard in enumerate(shards)
+    ]
+    options = {k: v for k, v in settings["algorithm"].items() if k != "name"}
+    algorithm = method("sun-dsbo-gt").build(SunOptions(**options), Horizon(AGENTS, 500))
+    agents = Lockstep(algorithm, tasks, np.eye(AGENTS))
+    for iteration in (100, 500):
+        agents.run(iteration - agents.k)
+        print(json.dumps({"iteration": iteration, **measure(agents)}), flush=True)
+
+
+def measure(agents: Lockstep) -> dict[str, float]:
+    """Return the accuracy of the averaged and of the agents' own models, and the spread of y."""
+    y = torch.from_numpy(agents.rows("y"))
+    average = y.mean(dim=0)
+    return {
+        "test_accuracy": accuracy(agents, [average] * AGENTS),
+        "test_accuracy_local": accuracy(agents, list(y)),
+        "consensus_y": float((y - average).square().sum(dim=1).mean()),
+    }
+
+
+def accuracy(agents: Lockstep, models: list[torch.Tensor]) -> float:
+    """Merge the agents' accuracies, each with its model on its share of the test images."""
+    pairs = [
+        task.report(w["x"], model)["test_accuracy"]
+        for task, w, model in zip(agents.tasks, agents.points, models, strict=True)
+    ]
+    right, count = np.sum(pairs, axis=0)
+    return float(right / count)
+
+
+if __name__ == "__main__":
+    main()
