@@ -28,8 +28,8 @@ SOURCES := pyproject.toml constraints.txt README.md $(shell find src -name '*.py
 demo: $(VENV)/.installed
 	mkdir -p demo
 	$(BIN)/sundsbo-mpi topology ring --agents 10 --self-weight 0.5 -o demo/ring.npz
-	BIN=$(BIN) launch/local.sh 10 --topology demo/ring.npz --output demo/run.h5 --overwrite
-	$(BIN)/sundsbo-mpi plot demo/run.h5 -o demo/run.png
+	BIN=$(BIN) launch/local.sh 10 --topology demo/ring.npz --eval-every 25 --output demo/run.h5 --overwrite
+	$(BIN)/sundsbo-mpi plot demo/run.h5 --metric weight_gap -o demo/run.png
 	@echo "The run is in demo/run.h5, its picture in demo/run.png."
 
 ## Everything: style, types, tests without MPI, whole programs, and tests in MPI at four sizes.

@@ -4,7 +4,7 @@
 
 Ten agents at H = 1 in one process, mixed by W = I, which the program refuses as not connected;
 prints one line of JSON for each of the iterations 100 and 500.  Averaging at evaluation makes the
-accuracy look well; the agents' own models and the consensus error do not.
+accuracy look good; the agents' own models and the consensus error do not.
 """
 
 from __future__ import annotations

@@ -1,12 +1,17 @@
 #!/bin/sh
 # Run one agent per rank on this machine, also as root and with more agents than cores:
 #     launch/local.sh AGENTS [ARGUMENTS OF sundsbo-mpi]...
-# BIN is the folder of mpirun and sundsbo-mpi (a virtual environment's bin); else the PATH counts.
+# BIN is the folder of mpirun and sundsbo-mpi (a virtual environment's bin); without it those on the
+# PATH are taken, or those that 'make demo' installed.
 set -eu
 
-agents=$1
+agents=${1:?usage: launch/local.sh AGENTS [ARGUMENTS OF sundsbo-mpi]...}
 shift
 bin=${BIN:+$BIN/}
+here=$(dirname "$0")/../.venv/bin
+if [ -z "$bin" ] && ! command -v sundsbo-mpi >/dev/null && [ -x "$here/sundsbo-mpi" ]; then
+    bin=$here/
+fi
 
 # Open MPI refuses root, and more ranks than cores, unless told otherwise; MPICH ignores these.
 export OMPI_ALLOW_RUN_AS_ROOT=1

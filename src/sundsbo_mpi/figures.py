@@ -122,9 +122,7 @@ def labels(runs: Sequence[RunData]) -> list[str]:
     differing = [key for key in keys if _sets_apart(key, settings, algorithms)]
     if 0 < len(differing) <= MOST_IN_LABEL:
         named = [
-            ", ".join(
-                [name] + [f"{key.rpartition('.')[2]} {setting.get(key)}" for key in differing]
-            )
+            ", ".join([name] + [_said(key, setting) for key in differing if _said(key, setting)])
             for name, setting in zip(algorithms, settings, strict=True)
         ]
     else:
@@ -132,6 +130,12 @@ def labels(runs: Sequence[RunData]) -> list[str]:
     if len(set(named)) == len(runs):
         return named
     return [f"{name} ({run.path.stem})" for name, run in zip(algorithms, runs, strict=True)]
+
+
+def _said(key: str, setting: dict[str, str]) -> str:
+    """Say a setting in a label; one that is unset says nothing."""
+    value = setting.get(key, "null")
+    return "" if value == "null" else f"{key.rpartition('.')[2]} {value}"
 
 
 def axis_label(metric: str) -> str:
@@ -179,7 +183,7 @@ def _style(number: int) -> dict[str, Any]:
 
 def _prepare(axes: Axes, xlabel: str) -> None:
     axes.set_xlabel(xlabel)
-    axes.locator_params(axis="x", nbins=5)
+    axes.locator_params(axis="x", nbins=5, integer=xlabel == "iterations")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

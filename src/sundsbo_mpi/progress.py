@@ -48,6 +48,10 @@ class Reporter:
         for sentence in sentences:
             self._console.print(sentence, markup=False)
 
+    def note(self, *sentences: str) -> None:
+        """Print remarks that a user should know, and need not act on."""
+        self.say(*(f"note: {sentence}" for sentence in sentences))
+
     def advance(self, done: int) -> None:
         """Move the bar to the iterations done."""
         if not self._waited(LOG_SECONDS if self._bar.disable else REFRESH_SECONDS):

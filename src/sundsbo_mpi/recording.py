@@ -16,6 +16,7 @@ from sundsbo_mpi.versions import versions
 if TYPE_CHECKING:
     import numpy as np
 
+    from sundsbo_mpi.config import Config
     from sundsbo_mpi.estimators import Variables
     from sundsbo_mpi.progress import Reporter
     from sundsbo_mpi.runfile import Row
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 def planned_rows(iterations: int, eval_every: int) -> int:
     """Count the evaluations at 0, at every multiple of ``eval_every``, and at K."""
     return 1 + math.ceil(iterations / eval_every)
+
+
+def other_techniques(config: Config) -> str:
+    """Name the variables whose technique is not the method's own, as in "x by ed"."""
+    other = {v: config.algorithm.get(v) for v in ("x", "y", "theta")}
+    return ", ".join(f"{v} by {technique}" for v, technique in other.items() if technique)
 
 
 class Recorder:
@@ -100,6 +107,7 @@ class Recorder:
             "task": config.task["name"],
             "dataset": config.task.get("dataset") or "",
             "algorithm": config.algorithm["name"],
+            "techniques": other_techniques(config),
             "estimator": config.algorithm.get("estimator", ""),
             "iterations": config.run.iterations,
             "seed": config.run.seed,

@@ -19,7 +19,7 @@ from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError
 from sundsbo_mpi.evaluation import Evaluation
 from sundsbo_mpi.progress import Reporter
-from sundsbo_mpi.recording import Recorder
+from sundsbo_mpi.recording import Recorder, other_techniques
 from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.summary import render_summary
 
@@ -64,9 +64,10 @@ def _run(request: Request, comm: MPI.Intracomm, tally: Tally) -> None:
     facts = _facts(tally, site, task)
     if facts is not None:
         recorder = Recorder(prepared, facts, world.library_version(), reporter)
-        reporter.say(*prepared.notes, *site.notes, _headline(prepared, facts))
+        reporter.say(_headline(prepared, facts))
+        reporter.note(*prepared.notes, *site.notes)
         if config.run.stationarity and not hasattr(task, "everything"):
-            reporter.say("no stationarity: the task has no everything(), NaN is recorded")
+            reporter.note("no stationarity: the task has no everything(), NaN is recorded")
     record = partial(_record, agent, recorder, reporter)
     evaluate = Evaluation(agent, site.local.hosts, config.run.stationarity, record)
     with _ending(agent, recorder):
@@ -75,7 +76,10 @@ def _run(request: Request, comm: MPI.Intracomm, tally: Tally) -> None:
         if config.run.save_final:
             _keep_final(tally, recorder, w)
     if recorder is not None and recorder.path is not None:
-        Console(highlight=False).print(render_summary(read_run(recorder.path)))
+        # Plain text: launchers give rank 0 a terminal of their own and write it to a file.
+        Console(highlight=False, force_terminal=False).print(
+            render_summary(read_run(recorder.path))
+        )
 
 
 @contextmanager
@@ -120,16 +124,19 @@ def _headline(prepared: startup.Prepared, facts: Facts) -> str:
     """Say in one line what starts and where."""
     config, weights = prepared.config, prepared.weights
     dataset = f" ({config.task['dataset']})" if config.task.get("dataset") else ""
+    mixed = f" with {other}" if (other := other_techniques(config)) else ""
     kinds = Counter(
         (str(device).partition(":")[0], int(threads))
         for device, threads in zip(facts["device"], facts["threads"], strict=True)
     )
     places = [
-        f"{count} on {device} with {threads} thread{'s' * (threads != 1)} each"
+        f"{f'{count} on ' if len(kinds) > 1 else ''}{device} with {threads} "
+        f"thread{'s' * (threads != 1)} each"
         for (device, threads), count in kinds.items()
     ]
     return (
-        f"{config.algorithm['name']} on {config.task['name']}{dataset}: {weights.agents} agents, "
+        f"{config.algorithm['name']}{mixed} on {config.task['name']}{dataset}: "
+        f"{weights.agents} agents, "
         f"{', '.join(places)}; {weights.name}, rho {weights.rho:.4f}"
     )
 
@@ -145,7 +152,7 @@ def _record(
         if recorder.path is None:
             recorder.start(row, w)
             lipschitz = getattr(agent.task, "lipschitz", row.lipschitz)
-            reporter.say(*gamma_remark(agent.algorithm.penalty(0), lipschitz))
+            reporter.note(*gamma_remark(agent.algorithm.penalty(0), lipschitz))
         recorder.row(row)
 
     on_root(agent.tally, write)

@@ -53,7 +53,7 @@ def _facts(run: RunData) -> Table:
         ("run", run.path),
         ("status", _status(run)),
         ("task", _join(about, "task", "dataset")),
-        ("algorithm", _join(about, "algorithm", "estimator")),
+        ("algorithm", _join(about, "algorithm", "techniques", "estimator")),
         ("agents", f"{run.agent_count} on {_hosts(run)}"),
         ("topology", _topology(run)),
         ("iterations", _iterations(run)),

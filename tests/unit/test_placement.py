@@ -85,10 +85,14 @@ def test_cores_are_divided_by_those_who_share_them(mine, everyone, threads):
 
 
 def test_crowding_names_what_helps():
-    assert crowded([{0, 1}] * 2, "Open MPI") is None
-    assert crowded([{0}, {1}, {2}], "Open MPI") is None
-    note = crowded([{0, 1}] * 10, "Open MPI")
+    assert crowded([{0, 1}] * 2, "Open MPI", ()) is None
+    assert crowded([{0}, {1}, {2}], "Open MPI", ()) is None
+    note = crowded([{0, 1}] * 10, "Open MPI", ())
     assert "10 ranks take turns on 2 cores" in note
     assert "OMP_NUM_THREADS=1" in note
     assert "OMPI_MCA_mpi_yield_when_idle=1" in note
-    assert "OMPI" not in crowded([{0}] * 2, "MPICH")
+    assert "OMPI" not in crowded([{0}] * 2, "MPICH", ())
+    half = crowded([{0}] * 2, "Open MPI", {"OMP_NUM_THREADS"})
+    assert "OMP_NUM" not in half
+    assert "OMPI_MCA_mpi_yield_when_idle=1" in half
+    assert crowded([{0}] * 2, "MPICH", {"OMP_NUM_THREADS"}).endswith("timings say little")

@@ -20,7 +20,7 @@ def command() -> None:
     console.print(_algorithms())
     console.print(
         "level: of the lower problem, N.C. may be nonconvex; gradients: heterogeneity assumed "
-        "of the upper/lower ones, BGD bounded dissimilarity, Free none; - not analysed there; "
+        "of the upper/lower ones, BGD bounded dissimilarity, Free none; - not in the paper; "
         "rounds and vectors per iteration and neighbour, a vector being as long as its variable; "
         "W: symmetric, some with all eigenvalues λ above a bound, which (I + W)/2 always meets "
         "(--set algorithm.lazy=true).\n",
@@ -51,7 +51,7 @@ def _algorithms() -> object:
     table.add_column("W", no_wrap=True)
     for name, entry in METHODS.items():
         built = by_default(entry)
-        needs = "sym." + (", λ > -1/3" if built.lambda_min > -1 else "")
+        needs = "sym." + (", λ>-1/3" if built.lambda_min > -1 else "")
         table.add_row(
             name,
             entry.convexity,

@@ -84,16 +84,22 @@ def fair_threads(mine: Collection[int], everyone: Sequence[Collection[int]]) -> 
     return max(1, len(mine) // max(1, sum(set(cores) == set(mine) for cores in everyone)))
 
 
-def crowded(everyone: Sequence[Collection[int]], vendor: str) -> str | None:
-    """Say so where a node has more ranks than cores to run them, and what helps."""
+def crowded(
+    everyone: Sequence[Collection[int]], vendor: str, environment: Collection[str]
+) -> str | None:
+    """Say so where a node has more ranks than cores to run them, and what is left to set."""
     cores = len({core for allowed in everyone for core in allowed})
     ranks = len(everyone)
     if ranks <= cores:
         return None
-    helps = "OMP_NUM_THREADS=1" + (
-        " and OMPI_MCA_mpi_yield_when_idle=1" if vendor == "Open MPI" else ""
-    )
+    helps = {"OMP_NUM_THREADS": "1"}
+    if vendor == "Open MPI":
+        helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
+    unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
+    said = f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}: timings say little"
+    if not unset:
+        return said
     return (
-        f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}: timings say little, and "
-        f"waiting ranks disturb working ones less with {helps} in the environment"
+        f"{said}, and waiting ranks disturb working ones less with {' and '.join(unset)} in the "
+        "environment"
     )

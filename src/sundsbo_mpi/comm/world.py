@@ -231,7 +231,7 @@ def oversubscription(local: Local) -> str | None:
     """Say so if this node has more ranks than cores, and which environment variables help."""
     from mpi4py import MPI
 
-    return crowded(local.cores, MPI.get_vendor()[0])
+    return crowded(local.cores, MPI.get_vendor()[0], os.environ.keys())
 
 
 def _cores() -> frozenset[int]:

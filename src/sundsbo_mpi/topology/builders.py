@@ -22,9 +22,7 @@ from sundsbo_mpi.topology.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SelfWeight = Annotated[
-    float | None, "Share w_ii that an agent keeps of its own value, one half if nothing is said."
-]
+SelfWeight = Annotated[float | None, "Share w_ii that an agent keeps of its own value."]
 LinkWeight = Annotated[float | None, "Weight of every link, in place of the self-weight."]
 EdgeWeight = Annotated[
     float | None, "The same w_ij for every edge, in place of Metropolis-Hastings weights."
@@ -67,7 +65,7 @@ def _short(value: object) -> str:
 def ring(
     agents: int, *, self_weight: SelfWeight = None, edge_weight: LinkWeight = None
 ) -> csr_array:
-    """Ring: w_ii = a and w_i,i±1 = (1 - a)/2.
+    """Ring: w_ii = a, by default 1/2, and w_i,i±1 = (1 - a)/2.
 
     Two agents are linked twice, w_01 = 1 - a; one agent is linked to itself, W = [[1]].
     """
