@@ -141,7 +141,8 @@ def test_sums_may_miss_one_by_what_the_dtype_earns_and_are_not_repaired(dtype, t
 
 
 def test_uniform_single_precision_rows_are_good():
-    Weights(np.full((7, 7), 1 / 7, dtype=np.float32), "float32")
+    weights = Weights(np.full((7, 7), 1 / 7, dtype=np.float32), "float32")
+    assert weights.rho == pytest.approx(0, abs=1e-6)
 
 
 LARGE = {
