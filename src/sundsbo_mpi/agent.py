@@ -58,7 +58,7 @@ class Health:
 
     def _note(self, moment: int, tensors: Variables) -> None:
         for place, v in enumerate(self._variables):
-            if self._code == HEALTHY and not _finite(tensors[v]):
+            if self._code == HEALTHY and v in tensors and not _finite(tensors[v]):
                 self._code = (moment * self._agents + self._agent) * len(self._variables) + place
 
     def check(self, tally: Tally) -> None:
@@ -77,7 +77,7 @@ class Health:
         what = f"{v} itself" if is_point else f"the direction of {v}"
         raise DivergedError(
             f"diverged: {what} on agent {agent} was first not finite in iteration {k}; smaller "
-            "steps (algorithm.step_x, step_y, step_theta) or a larger gamma may help."
+            "steps (algorithm.step_x, step_y and so on) may help."
         )
 
 

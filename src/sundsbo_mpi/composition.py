@@ -39,6 +39,19 @@ class Penalty(NamedTuple):
     gamma: float
 
 
+class Oracles(NamedTuple):
+    """What an agent evaluates: gradients of f and g, Hessian- and Jacobian-vector products of g."""
+
+    f: int = 0
+    g: int = 0
+    hvp: int = 0
+    jvp: int = 0
+
+    def times(self, m: int) -> Oracles:
+        """Return the price of ``m`` such evaluations."""
+        return Oracles(*(m * calls for calls in self))
+
+
 class Algorithm(Protocol):
     """What the agent's loop needs of a method."""
 
@@ -55,6 +68,11 @@ class Algorithm(Protocol):
     @property
     def vectors(self) -> int:
         """Vectors sent to each neighbour per iteration."""
+        ...
+
+    @property
+    def oracles(self) -> Oracles:
+        """What an agent evaluates per iteration, on minibatches."""
         ...
 
     def start(self, task: Task) -> tuple[Variables, State]:
@@ -79,16 +97,25 @@ class Algorithm(Protocol):
         ...
 
 
+def no_penalty(_k: int) -> None:
+    """Stand for the penalty of a method that has none."""
+
+
 @dataclass(frozen=True)
 class Composed:
-    """A method that is a direction, an estimator and one technique per variable."""
+    """A method that is a direction, an estimator and one technique per variable.
+
+    A variable of ``begin`` without a technique is neither changed nor sent.
+    """
 
     begin: Callable[[Task], Variables]
     direction: Callable[[Task, Variables, Any, int], Variables]
     estimator: Estimator
     techniques: Mapping[str, Technique]
     step_sizes: Mapping[str, Schedule]
-    penalty: Callable[[int], Penalty | None]
+    price: Oracles
+    """Of one evaluation of the direction."""
+    penalty: Callable[[int], Penalty | None] = no_penalty
 
     @property
     def lambda_min(self) -> float:
@@ -104,6 +131,11 @@ class Composed:
     def vectors(self) -> int:
         """Vectors sent to each neighbour per iteration, each as long as its variable."""
         return sum(t.vectors for t in self.techniques.values())
+
+    @property
+    def oracles(self) -> Oracles:
+        """The price of the direction, as often as the estimator evaluates it."""
+        return self.price.times(self.estimator.evaluations)
 
     def start(self, task: Task) -> tuple[Variables, State]:
         """Return w^0 and empty memories."""
@@ -127,14 +159,14 @@ class Composed:
         def gradient(variable: str) -> Tensor:
             return estimate()[0][variable]
 
-        w_next, memory = yield from lockstep(
+        moved, memory = yield from lockstep(
             {
                 v: t.step(w[v], partial(gradient, v), self.step_sizes[v](k), state.memory[v])
                 for v, t in self.techniques.items()
             }
         )
         D_hat, remembered = estimate()
-        return w_next, State(remembered, memory, D_hat)
+        return w | moved, State(remembered, memory, D_hat)
 
     def defect(
         self, k: int, w_next: Variables, w: Variables, state: State

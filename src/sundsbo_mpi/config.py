@@ -3,17 +3,20 @@
 From weakest to strongest: the program's defaults, the defaults of the task and data set, a preset,
 a configuration file, the command's flags, ``--set table.key=value``.  All but the first and the
 flags are TOML, or read as TOML, with the tables ``run``, ``topology``, ``task``, ``algorithm`` and
-``output``.
+``output``.  A preset or configuration file may serve several methods: a table such as
+``[algorithm."sparkle-*"]`` holds for the methods whose names match, over what stands in
+``[algorithm]`` itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from sundsbo_mpi.algorithms import method
+from sundsbo_mpi.algorithms import METHODS, method
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.settings import (
     Layer,
@@ -112,23 +115,25 @@ def resolve(request: Request) -> Config:
     Raises:
         UsageError: a file, table, key or value is not what it should be.
     """
-    asked = merge(
+    layers = (
         *([preset(request.preset)] if request.preset else []),
         *([read_toml(Path(request.file))] if request.file else []),
         request.flags,
         assignments(request.sets),
     )
+    named = merge(PROGRAM_DEFAULTS, *layers)
+    task_name, algorithm_name = str(named["task"]["name"]), str(named["algorithm"]["name"])
+    asked = merge(*(_for_method(algorithm_name, layer) for layer in layers))
     if odd := next((table for table in asked if table not in TABLES), None):
         raise unknown("table", odd, TABLES)
-    names = merge(PROGRAM_DEFAULTS, asked)
-    task_name, algorithm_name = str(names["task"]["name"]), str(names["algorithm"]["name"])
     task_class = load_task(task_name)
     options = method(algorithm_name).options
-    defaults = task_defaults(task_name, names["task"].get("dataset"), task_class)
+    own = task_defaults(task_name, named["task"].get("dataset"), task_class)
+    defaults = _for_method(algorithm_name, own)
     # Task defaults may speak of options that another method does not have.
     known = parameters("algorithm", options)
     shared = {k: v for k, v in defaults.get("algorithm", {}).items() if k in known}
-    settings = merge({**defaults, "algorithm": shared}, names)
+    settings = merge({**defaults, "algorithm": shared}, asked)
 
     def table(name: str) -> dict[str, Any]:
         return {k: v for k, v in settings.get(name, {}).items() if k != "name"}
@@ -140,3 +145,15 @@ def resolve(request: Request) -> Config:
         task={"name": task_name, **complete("task", task_class, table("task"))},
         algorithm={"name": algorithm_name, **complete("algorithm", options, table("algorithm"))},
     )
+
+
+def _for_method(name: str, layer: Layer) -> Layer:
+    """Lay the tables for methods of this name over the layer's table ``algorithm``."""
+    chosen: dict[str, Any] = {}
+    matching: dict[str, Any] = {}
+    for key, value in layer.get("algorithm", {}).items():
+        if isinstance(value, dict) and any(fnmatchcase(known, key) for known in METHODS):
+            matching |= value if fnmatchcase(name, key) else {}
+        else:
+            chosen[key] = value
+    return {**layer, "algorithm": chosen | matching}

@@ -30,6 +30,8 @@ class Estimator(NamedTuple):
     """w^0 -> the memory before the first iteration."""
     update: Callable[[At, int, Variables, Any], tuple[Variables, Any]]
     """(at, k, w^k, memory) -> (D̂^k, memory)."""
+    evaluations: int = 1
+    """How often ``update`` evaluates the direction."""
 
 
 class StormMemory(NamedTuple):
@@ -80,7 +82,7 @@ def storm(rho: Mapping[str, Schedule]) -> Estimator:
         D_hat = {v: D[v] + (1 - weight[v]) * (e.D_hat[v] - D_old[v]) for v in w}
         return D_hat, StormMemory(w, k, D_hat)
 
-    return Estimator(start=lambda w: StormMemory(w, 0, _zeros(w)), update=update)
+    return Estimator(lambda w: StormMemory(w, 0, _zeros(w)), update, evaluations=2)
 
 
 ESTIMATORS: Mapping[str, Callable[[Mapping[str, Schedule]], Estimator]] = {

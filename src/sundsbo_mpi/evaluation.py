@@ -77,12 +77,13 @@ class Evaluation:
         w_bar = metrics.average(tally, w)
         penalty = algorithm.penalty(done)
         reported = metrics.report(tally, task, w_bar, w)
-        if penalty is not None and hasattr(task, "reference"):
-            reported |= metrics.reference_errors(task.reference(*penalty), w_bar)
+        if hasattr(task, "reference"):
+            known = task.reference(*(penalty or (None, None)))
+            reported |= metrics.reference_errors(known, w_bar)
         invariant = dict.fromkeys(w, math.nan)
         if done:
             defects = algorithm.defect(done - 1, w, previous, state)
-            invariant = metrics.invariants(tally, defects)
+            invariant |= metrics.invariants(tally, defects)
         consensus = metrics.consensus(tally, w, w_bar)
         return Measured(reported, consensus, invariant, self._stationarity(w_bar, penalty))
 

@@ -146,3 +146,38 @@ def test_what_cannot_be_understood_is_refused_in_one_sentence(sets, complaint):
 def test_an_unknown_preset_is_refused():
     with pytest.raises(UsageError, match=r"unknown preset 'paper/toi': did you mean 'paper/toy'\?"):
         resolve(Request(preset="paper/toi"))
+
+
+FOR_MANY = """
+[algorithm]
+name = "sun-dsbo-gt"
+step_x = 0.5
+[algorithm."sun-dsbo-*"]
+step_y = 0.25
+mu0 = 3.0
+[algorithm."*-se"]
+mu0 = 4.0
+step_theta = {scale = 0.125, power = 0.5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "mu0", "step_theta"),
+    [("sun-dsbo-gt", 3.0, 0.01), ("sun-dsbo-se", 4.0, {"scale": 0.125, "power": 0.5})],
+)
+def test_a_file_may_have_tables_for_methods_of_a_pattern(written, name, mu0, step_theta):
+    found = resolve(
+        Request(
+            file=written(FOR_MANY),
+            flags={"task": {"name": "quadratic"}, "algorithm": {"name": name}},
+            sets=("algorithm.gamma=7.0",),
+        )
+    ).algorithm
+    assert (found["step_x"], found["step_y"], found["gamma"]) == (0.5, 0.25, 7.0)
+    assert found["mu0"] == mu0
+    assert found["step_theta"] == (0.1 if step_theta == 0.01 else step_theta)  # the task's default
+
+
+def test_a_table_for_no_method_is_refused(written):
+    with pytest.raises(UsageError, match=r"algorithm\.sun-dbso-\*"):
+        resolve(Request(file=written('[algorithm."sun-dbso-*"]\nstep_x = 1.0\n')))

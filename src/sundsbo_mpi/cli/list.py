@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.composition import Oracles
 
 
 @click.command(name="list")
@@ -19,9 +24,12 @@ def command() -> None:
     console = Console(highlight=False)
     console.print(_algorithms())
     console.print(
-        "level: of the lower problem, N.C. may be nonconvex; gradients: heterogeneity assumed "
-        "of the upper/lower ones, BGD bounded dissimilarity, Free none; - not in the paper; "
+        "level: of the lower problem, S.C. must be strongly convex, N.C. may be nonconvex; "
+        "gradients: heterogeneity assumed of the upper/lower ones, BG bounded, BG* bounded at the "
+        "lower solution, BGD bounded dissimilarity, Free none, Free- other conditions; "
+        "- not in the paper's comparison; "
         "rounds and vectors per iteration and neighbour, a vector being as long as its variable; "
+        "oracles: gradients of f and g, HVP and JVP Hessian- and Jacobian-vector products of g; "
         "W: symmetric, some with all eigenvalues λ above a bound, which (I + W)/2 always meets "
         "(--set algorithm.lazy=true).\n",
         markup=False,
@@ -36,6 +44,13 @@ def command() -> None:
     console.print("[bold]tasks[/bold]:")
     for name, description in DESCRIPTIONS.items():
         console.print(f"  {name}: {description}", markup=False)
+
+
+def _oracles(price: Oracles) -> str:
+    """Say for example ``f 2g`` or ``f g HVP JVP``."""
+    names = {"f": "f", "g": "g", "hvp": "HVP", "jvp": "JVP"}
+    called = [(count, names[name]) for name, count in price._asdict().items() if count]
+    return " ".join(f"{count if count > 1 else ''}{name}" for count, name in called)
 
 
 def _algorithms() -> object:
@@ -56,7 +71,7 @@ def _algorithms() -> object:
             name,
             entry.convexity,
             entry.heterogeneity,
-            entry.oracles,
+            _oracles(built.oracles),
             str(built.rounds),
             str(built.vectors),
             needs,

@@ -21,7 +21,10 @@ class Task(Protocol):
 
     - ``everything() -> batch``: all of the agent's data as one batch (for ``--stationarity``);
     - ``reference(mu, gamma) -> {name: {"x": tensor, "y": tensor}}``: known solutions, to which the
-      relative distance of the averaged iterate is recorded as ``error_<name>_<variable>``;
+      relative distance of the averaged iterate is recorded as ``error_<name>_<variable>``; both
+      arguments are None for a method without a penalty;
+    - ``single_level(x, y, batch) -> scalar`` and ``single_level_variables``, which of "x" and "y"
+      it trains: ordinary training, for the single-level methods;
     - ``summarise(arrays) -> {name: float}``: called on rank 0 with the arrays that ``report``
       returned, one list entry per agent; required if ``report`` returns arrays;
     - ``shards(*, agents, seed, **options) -> [shard, ...]`` (static): loads and divides the data on

@@ -39,13 +39,13 @@ def smoothness(lower: Form, d_x: int) -> float:
 
 
 def solutions(
-    upper: Form, lower: Form, d_x: int, *, mu: float, gamma: float
+    upper: Form, lower: Form, d_x: int, *, mu: float | None, gamma: float | None
 ) -> dict[str, tuple[Array, Array]]:
-    """Return x and y of the bilevel solution and of the penalised one at (mu, gamma)."""
-    return {
-        "bilevel": bilevel_solution(upper, lower, d_x),
-        "penalised": penalised_solution(upper, lower, d_x, mu=mu, gamma=gamma),
-    }
+    """Return x and y of the bilevel solution and of the penalised one at (mu, gamma), if given."""
+    found = {"bilevel": bilevel_solution(upper, lower, d_x)}
+    if mu is not None and gamma is not None:
+        found["penalised"] = penalised_solution(upper, lower, d_x, mu=mu, gamma=gamma)
+    return found
 
 
 def bilevel_solution(upper: Form, lower: Form, d_x: int) -> tuple[Array, Array]:
@@ -81,7 +81,7 @@ def penalised_solution(
         lower: G.
         d_x: Length of x; the rest of v is y.
         mu: Weight of the upper level.
-        gamma: Parameter of the proximal term.
+        gamma: Parameter of the proximal term; infinity leaves it out.
     """
     d = len(upper.linear)
     d_y = d - d_x
@@ -94,5 +94,6 @@ def penalised_solution(
     right[x_theta] -= lower.linear
     identity: Array = np.eye(d_y) / gamma
     matrix[d_x:, d_x:] -= np.block([[identity, -identity], [-identity, identity]])
-    solution: Array = np.linalg.solve(matrix, right).astype(np.float64)
+    # Least squares: without the proximal term, theta is not unique where G is merely convex.
+    solution: Array = np.linalg.lstsq(matrix, right)[0].astype(np.float64)
     return solution[:d_x], solution[d_x:d]

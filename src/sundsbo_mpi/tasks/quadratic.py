@@ -109,8 +109,8 @@ class Quadratic:
                 "lower_loss": float(self.lower(x, y, self.everything())),
             }
 
-    def reference(self, mu: float, gamma: float) -> dict[str, dict[str, Tensor]]:
-        """Return the bilevel solution and the penalised one at (mu, gamma)."""
+    def reference(self, mu: float | None, gamma: float | None) -> dict[str, dict[str, Tensor]]:
+        """Return the bilevel solution, and the penalised one where mu and gamma are given."""
         found = solutions(self._mean_upper, self._mean_lower, self.sizes["x"], mu=mu, gamma=gamma)
         return {
             name: {"x": self._tensor(x), "y": self._tensor(y)} for name, (x, y) in found.items()

@@ -77,8 +77,8 @@ class Toy:
                 "lower_loss": float(self.lower(x, y, None)),
             }
 
-    def reference(self, mu: float, gamma: float) -> dict[str, dict[str, Tensor]]:
-        """Return the bilevel solution and the penalised one at (mu, gamma)."""
+    def reference(self, mu: float | None, gamma: float | None) -> dict[str, dict[str, Tensor]]:
+        """Return the bilevel solution, and the penalised one where mu and gamma are given."""
         found = solutions(self._mean_upper, self._mean_lower, 1, mu=mu, gamma=gamma)
         return {
             name: {"x": self._tensor(np.repeat(x, self.N)), "y": self._tensor(np.repeat(y, self.N))}

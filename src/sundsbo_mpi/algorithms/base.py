@@ -1,0 +1,95 @@
+"""What all methods share: common options, the horizon, and how options become schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sundsbo_mpi.composition import Algorithm
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.schedules import Schedule, as_schedule
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """What every method offers (``--set algorithm.NAME=VALUE``): to mix with (I + W)/2, not W."""
+
+    lazy: bool = False
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say where these options leave the theory of the method."""
+        return ()
+
+
+class Horizon(NamedTuple):
+    """n and K, which a schedule may depend on."""
+
+    agents: int
+    iterations: int
+
+
+class Method(NamedTuple):
+    """A method and its row of the paper's comparison table."""
+
+    build: Callable[[Any, Horizon], Algorithm]
+    options: type[MethodOptions]
+    convexity: str
+    """Of the lower level: S.C. strongly convex, N.C. nonconvex, - not analysed."""
+    heterogeneity: str
+    """Assumed of upper/lower gradients, as in the paper's comparison table; - not analysed."""
+
+
+def schedules(
+    options: MethodOptions, names: dict[str, str], horizon: Horizon, most: float = math.inf
+) -> dict[str, Schedule]:
+    """Read schedules from the options: ``names`` maps each variable to the option that it has.
+
+    Args:
+        options: The options of the method.
+        names: For example ``{"x": "step_x"}``.
+        horizon: What a schedule may depend on.
+        most: The largest value that makes sense.
+
+    Raises:
+        UsageError: an option is no schedule, or negative, not finite or above ``most``.
+    """
+    found = {}
+    for variable, name in names.items():
+        schedule = as_schedule(f"algorithm.{name}", getattr(options, name), **horizon._asdict())
+        for k in (0, horizon.iterations - 1):  # schedules are monotone
+            value = _value(schedule, k)
+            if not (math.isfinite(value) and 0 <= value <= most):
+                raise UsageError(
+                    f"algorithm.{name} is {value:g} in iteration {k}: expected a number of at "
+                    f"least 0{'' if most == math.inf else f' and at most {most:g}'}."
+                )
+        found[variable] = schedule
+    return found
+
+
+def steps(options: MethodOptions, *variables: str, horizon: Horizon) -> dict[str, Schedule]:
+    """Read the step sizes ``step_<variable>``; raises as ``schedules`` does."""
+    return schedules(options, {v: f"step_{v}" for v in variables}, horizon)
+
+
+def require_at_least(options: MethodOptions, least: float, *names: str) -> None:
+    """Refuse options that are not finite numbers of at least ``least``.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for name in names:
+        value = getattr(options, name)
+        if not (isinstance(value, int | float) and least <= value < math.inf):
+            raise UsageError(
+                f"algorithm.{name} is {value}: expected a number of at least {least:g}."
+            )
+
+
+def _value(schedule: Schedule, k: int) -> float:
+    try:
+        return schedule(k)
+    except OverflowError:
+        return math.inf
