@@ -1,4 +1,4 @@
-"""The two ways in which a run ends badly on purpose, and the offer of the nearest name."""
+"""The two ways in which a run ends badly on purpose, notes, and the offer of the nearest name."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class AgreedError(UsageError):
 
 class DivergedError(Exception):
     """The iterates of some agent are no longer finite; exit status 3, with all rows kept."""
+
+
+class DataNote(UserWarning):
+    """Data are used although something about them is worth knowing; the warning is one sentence."""
 
 
 def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:

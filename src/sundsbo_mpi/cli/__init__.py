@@ -21,6 +21,8 @@ COMMANDS = {
     "topology": "Make, convert, check and draw weight matrices.",
     "show": "Summarise a run: finished, still running, or killed.",
     "plot": "Draw runs against iterations, seconds and bytes.",
+    "data": "Find, check and fetch data sets.",
+    "reproduce": "Make the paper's tables and figures again and compare.",
     "list": "List algorithms, techniques, tasks, topologies and presets.",
 }
 USAGE_STATUS, DIVERGED_STATUS, INTERRUPTED_STATUS = 2, 3, 130

@@ -24,6 +24,13 @@ class Stream(IntEnum):
     VALIDATION_BATCHES = 6
     PROBLEM = 7
     NOISE = 8
+    SYNTHETIC = 20
+    SUBSET = 21
+    META_TASKS = 30
+    META_ORDER = 31
+    META_IMAGES = 32
+    META_SHARDS = 33
+    META_EVALUATION = 34
 
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:

@@ -1,0 +1,57 @@
+"""What a data set is once it is read: images with labels, or images by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Images and their true classes.
+
+    ``images`` are as stored, uint8, shape (N, channels * height * width), channel by channel and
+    row by row; ``labels`` are int64, shape (N,).
+    """
+
+    images: npt.NDArray[np.uint8]
+    labels: npt.NDArray[np.int64]
+
+    def at(self, places: npt.NDArray[np.int64]) -> Samples:
+        """Return the samples at the places, in their order."""
+        return Samples(self.images[places], self.labels[places])
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Three disjoint sets of samples, and what to know of their images.
+
+    ``shape`` is (channels, height, width); labels are 0, ..., ``classes`` - 1; ``mean`` and
+    ``std``, float64, shape (channels,), are those of a stored value 0..255.
+    """
+
+    train: Samples
+    validation: Samples
+    test: Samples
+    shape: tuple[int, int, int]
+    classes: int
+    mean: npt.NDArray[np.float64]
+    std: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CharacterSet:
+    """Three sets of classes, none shared, for learning from few images of a class.
+
+    Each class is a uint8 array of shape (images, channels * height * width), channel by channel
+    and row by row; ``shape`` is (channels, height, width).
+    """
+
+    train: tuple[npt.NDArray[np.uint8], ...]
+    validation: tuple[npt.NDArray[np.uint8], ...]
+    test: tuple[npt.NDArray[np.uint8], ...]
+    shape: tuple[int, int, int]
