@@ -9,10 +9,11 @@ from lockstep import Lockstep
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 
 AGENTS = 5
+OPTIONS = {"dataset": "digits", "heterogeneity": 1.0, "corruption": 0.3}
 
 
 def digits():
-    shards = HyperCleaning.shards(agents=AGENTS, seed=0, heterogeneity=1.0)
+    shards = HyperCleaning.shards(**OPTIONS, agents=AGENTS, seed=0)
     tasks = [
         HyperCleaning(agent=i, agents=AGENTS, seed=0, shard=shard) for i, shard in enumerate(shards)
     ]

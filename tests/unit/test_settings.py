@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from sundsbo_mpi.datasets import DATASETS
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.settings import (
     assignments,
@@ -13,7 +14,6 @@ from sundsbo_mpi.settings import (
     read_toml,
     task_defaults,
 )
-from sundsbo_mpi.tasks.datasets import DATASETS
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy
@@ -198,12 +198,19 @@ def test_a_built_in_task_has_packaged_defaults():
     assert task_defaults("quadratic", None, Quadratic)["algorithm"]["gamma"] > 0
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
-def test_every_data_set_has_defaults_of_its_own(dataset):
-    found = task_defaults("hyper-cleaning", dataset, HyperCleaning)
-    assert {"step_x", "step_y", "step_theta", "mu0", "p", "gamma"} <= set(found["algorithm"])
-    others = [task_defaults("hyper-cleaning", d, HyperCleaning) for d in DATASETS if d != dataset]
-    assert found not in others
+@pytest.mark.parametrize(
+    ("task", "datasets"),
+    [
+        ("hyper-cleaning", DATASETS),
+        ("hyper-representation", DATASETS),
+        ("hyperparameter", ("synthetic", "digits", "mnist")),
+    ],
+)
+def test_every_data_set_has_defaults_of_its_own(task, datasets):
+    for dataset in datasets:
+        found = task_defaults(task, dataset, HyperCleaning)
+        assert {"step_x", "step_y", "step_theta", "mu0", "p", "gamma"} <= set(found["algorithm"])
+        assert found["task"]["dataset"] == dataset
 
 
 def test_every_packaged_toml_is_tables():

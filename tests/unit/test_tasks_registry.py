@@ -69,7 +69,7 @@ def test_a_task_from_a_package(tmp_path, monkeypatch):
         ("sundsbo_mpi.absent:Mine", "cannot be imported"),
         ("sundsbo_mpi.tasks.toy:Tou", "did you mean 'Toy'"),
         ("sundsbo_mpi.tasks.toy:np", "unknown class"),
-        ("sundsbo_mpi.tasks.mlp:MLP", r"lacks start\(\), sample\(\), upper\(\), lower\(\)"),
+        ("sundsbo_mpi.tasks.networks:MLP", r"lacks start\(\), sample\(\), upper\(\), lower\(\)"),
     ],
 )
 def test_what_cannot_be_loaded_is_answered_with_a_sentence(name, sentence):
@@ -88,7 +88,7 @@ def test_a_fault_inside_a_user_s_module_is_not_hidden(tmp_path, monkeypatch):
 
 def test_the_lists_need_neither_torch_nor_scikit_learn():
     code = (
-        "import sys, sundsbo_mpi.tasks, sundsbo_mpi.tasks.datasets;"
+        "import sys, sundsbo_mpi.tasks, sundsbo_mpi.datasets;"
         "assert not {'torch', 'sklearn', 'mpi4py'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

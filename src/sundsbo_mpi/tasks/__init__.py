@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, str] = {
     "hyper-cleaning": "sundsbo_mpi.tasks.hyper_cleaning:HyperCleaning",
+    "hyper-representation": "sundsbo_mpi.tasks.hyper_representation:HyperRepresentation",
+    "hyperparameter": "sundsbo_mpi.tasks.hyperparameter:Hyperparameter",
+    "meta-learning": "sundsbo_mpi.tasks.meta_learning:MetaLearning",
     "quadratic": "sundsbo_mpi.tasks.quadratic:Quadratic",
     "toy": "sundsbo_mpi.tasks.toy:Toy",
 }
 """Name of each built-in task and the ``module:Class`` that it stands for."""
 
 DESCRIPTIONS: dict[str, str] = {
-    "hyper-cleaning": "learn to ignore training samples with wrong labels (digits, fashion-mnist)",
+    "hyper-cleaning": "learn to ignore samples with wrong labels (images of any data set)",
+    "hyper-representation": "features that serve a linear classifier (images of any data set)",
+    "hyperparameter": "learn ridge coefficients of a logistic regression (synthetic or images)",
+    "meta-learning": "features with which new classes are learnt from few images (omniglot, ...)",
     "quadratic": "heterogeneous quadratic with known solutions and optional gradient noise",
     "toy": "the paper's example whose lower level is merely convex, known solution, made for n = 5",
 }

@@ -1,4 +1,4 @@
-"""What each agent holds in data hyper-cleaning."""
+"""What each agent holds of a labelled data set."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.tasks.datasets import CLASSES
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.options import require_number
 from sundsbo_mpi.tasks.partition import dirichlet_shards
 from sundsbo_mpi.tasks.sampling import Stream, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sundsbo_mpi.tasks.datasets import Dataset
+    from sundsbo_mpi.datasets import Dataset
 
 Shard = dict[str, "npt.NDArray[Any]"]
-"""Arrays by name: images as stored (uint8) and labels (int64) of the three parts, ``corrupted``
-(whether a training label is wrong), and mean and standard deviation of a stored pixel."""
+"""Arrays by name: inputs, one row each and unchanged (images: uint8), and labels (int64) of the
+three parts; ``corrupted`` (whether a training label is wrong); ``shape`` of an input, number of
+``classes``, and ``mean`` and ``std`` of each channel."""
 
 
 def corrupt(
-    labels: npt.NDArray[np.int64], rate: float, rng: np.random.Generator
+    labels: npt.NDArray[np.int64], classes: int, rate: float, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Return the labels, each replaced with probability ``rate`` by one drawn from all classes.
 
@@ -29,17 +31,18 @@ def corrupt(
     rate (1 - 1/classes).
 
     Args:
-        labels: True labels in 0..CLASSES - 1, shape (N,).
+        labels: True labels in 0..classes - 1, shape (N,).
+        classes: Number of classes.
         rate: Probability in [0, 1] that a label is drawn anew.
         rng: Source of the draws.
     """
     chosen = rng.random(labels.shape) < rate
-    drawn = rng.integers(CLASSES, size=labels.shape)
+    drawn = rng.integers(classes, size=labels.shape)
     return np.where(chosen, drawn, labels)
 
 
-def cleaning_shards(
-    data: Dataset, agents: int, seed: int, heterogeneity: float, corruption: float
+def labelled_shards(
+    data: Dataset, agents: int, seed: int, *, heterogeneity: float, corruption: float = 0.0
 ) -> list[Shard]:
     """Corrupt the training labels and divide all samples among the agents.
 
@@ -47,13 +50,17 @@ def cleaning_shards(
     drawn independently of each other, into shards of equal size; the test samples evenly.
 
     Args:
-        data: The samples, at least one per agent for training and for validation.
+        data: The samples.
         agents: Number of agents.
         seed: Decides which labels are wrong and who gets what.
         heterogeneity: The Dirichlet parameter H > 0.
         corruption: Probability that a training label is drawn anew.
+
+    Raises:
+        UsageError: An option is out of range, or there are more agents than samples.
     """
-    noisy = corrupt(data.train.labels, corruption, generator(seed, Stream.CORRUPTION))
+    _check(data, agents, heterogeneity, corruption)
+    noisy = corrupt(data.train.labels, data.classes, corruption, generator(seed, Stream.CORRUPTION))
     train, validation = (
         dirichlet_shards(samples.labels, agents, heterogeneity, generator(seed, stream))
         for samples, stream in (
@@ -64,15 +71,28 @@ def cleaning_shards(
     tested = [np.arange(agent, len(data.test.labels), agents) for agent in range(agents)]
     return [
         {
-            "train_images": data.train.images[mine],
+            "train_inputs": data.train.images[mine],
             "train_labels": noisy[mine],
             "corrupted": noisy[mine] != data.train.labels[mine],
-            "validation_images": data.validation.images[own],
+            "validation_inputs": data.validation.images[own],
             "validation_labels": data.validation.labels[own],
-            "test_images": data.test.images[ours],
+            "test_inputs": data.test.images[ours],
             "test_labels": data.test.labels[ours],
+            "shape": np.array(data.shape),
+            "classes": np.array(data.classes),
             "mean": np.array(data.mean),
             "std": np.array(data.std),
         }
         for mine, own, ours in zip(train, validation, tested, strict=True)
     ]
+
+
+def _check(data: Dataset, agents: int, heterogeneity: float, corruption: float) -> None:
+    require_number("heterogeneity", heterogeneity, np.finfo(float).tiny)
+    require_number("corruption", corruption, 0, 1)
+    for part, samples in (("training", data.train), ("validation", data.validation)):
+        if agents > len(samples.labels):
+            raise UsageError(
+                f"{agents} agents cannot share the {len(samples.labels)} {part} samples: take "
+                "fewer agents or a larger data set."
+            )

@@ -1,0 +1,121 @@
+"""Networks without state, whose parameters are one flat vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch.nn.functional import conv2d, linear, max_pool2d
+
+from sundsbo_mpi.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Layers:
+    """Weight tensors, each followed by its biases, in one flat vector.
+
+    Args:
+        weights: Shape of each weight tensor, (outputs, inputs, ...).
+    """
+
+    def __init__(self, weights: Sequence[tuple[int, ...]]) -> None:
+        self._shapes = [shape for weight in weights for shape in (weight, weight[:1])]
+        self._lengths = [math.prod(shape) for shape in self._shapes]
+        self._inputs = [math.prod(weight[1:]) for weight in weights]
+        self.size = sum(self._lengths)
+        """Number of parameters."""
+
+    def initial(self, rng: np.random.Generator) -> Tensor:
+        """Draw parameters as torch.nn's layers do: uniform in +-1/sqrt(inputs), float64."""
+        lengths = [sum(pair) for pair in zip(self._lengths[::2], self._lengths[1::2], strict=True)]
+        pieces = [
+            rng.uniform(-(inputs**-0.5), inputs**-0.5, length)
+            for inputs, length in zip(self._inputs, lengths, strict=True)
+        ]
+        return torch.from_numpy(np.concatenate(pieces))
+
+    def cut(self, parameters: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return each layer's weights and biases, as views."""
+        # One split: the gradient of a slice per layer would allocate the whole vector each time.
+        pieces = torch.split(parameters, self._lengths)
+        tensors = [piece.view(shape) for piece, shape in zip(pieces, self._shapes, strict=True)]
+        return list(zip(tensors[::2], tensors[1::2], strict=True))
+
+
+class MLP(Layers):
+    """Layers h <- relu(A h + b), the last one without relu.
+
+    Args:
+        widths: Number of inputs, of units in each hidden layer, and of outputs.
+    """
+
+    def __init__(self, *widths: int) -> None:
+        super().__init__([(outputs, inputs) for inputs, outputs in pairwise(widths)])
+
+    def __call__(self, parameters: Tensor, inputs: Tensor) -> Tensor:
+        """Return the outputs, (samples, last width), for inputs of shape (samples, first width)."""
+        return _fully_connected(self.cut(parameters), inputs)
+
+
+class CNN(Layers):
+    """LeNet-5 up to its last layer, for images of any size and number of channels.
+
+    Twice a 5 x 5 convolution (6, then 16 channels), relu and 2 x 2 max pooling, then fully
+    connected layers of 120 and 84 units, the last one without relu.  With a relu and a linear
+    layer from 84 units to the classes it is the whole network of seven layers.
+
+    Args:
+        shape: Channels, height and width of an image, at least 16 x 16.
+
+    Raises:
+        UsageError: The images are smaller.
+
+    Source: LeCun, Bottou, Bengio and Haffner (1998), "Gradient-based learning applied to document
+    recognition".  Differences from the source: (1) relu in place of the scaled tanh; (2) max
+    pooling without parameters; (3) every channel of the second convolution sees all six of the
+    first; (4) colour images have three channels.
+    """
+
+    CHANNELS = (6, 16)
+    KERNEL = 5
+    WIDTHS = (120, 84)
+
+    def __init__(self, shape: tuple[int, int, int]) -> None:
+        self._shape = shape
+        channels, *sides = shape
+        for _ in self.CHANNELS:
+            sides = [(side - self.KERNEL + 1) // 2 for side in sides]
+        if min(sides) < 1:
+            raise UsageError(
+                f"images of {shape[1]} x {shape[2]} pixels are too small for the convolutional "
+                "network, which takes at least 16 x 16: choose another data set."
+            )
+        kernel = (self.KERNEL, self.KERNEL)
+        convolutions = [
+            (outputs, inputs, *kernel) for inputs, outputs in pairwise((channels, *self.CHANNELS))
+        ]
+        widths = (self.CHANNELS[-1] * math.prod(sides), *self.WIDTHS)
+        super().__init__(
+            [*convolutions, *((outputs, inputs) for inputs, outputs in pairwise(widths))]
+        )
+
+    def __call__(self, parameters: Tensor, inputs: Tensor) -> Tensor:
+        """Return the outputs, (samples, 84), for flat images, channel-major, (samples, pixels)."""
+        layers = self.cut(parameters)
+        maps = inputs.view(-1, *self._shape)
+        for weight, bias in layers[: len(self.CHANNELS)]:
+            maps = max_pool2d(conv2d(maps, weight, bias).relu(), 2)
+        return _fully_connected(layers[len(self.CHANNELS) :], maps.flatten(1))
+
+
+def _fully_connected(layers: list[tuple[Tensor, Tensor]], inputs: Tensor) -> Tensor:
+    hidden = inputs
+    for weight, bias in layers[:-1]:
+        hidden = linear(hidden, weight, bias).relu()
+    return linear(hidden, *layers[-1])
