@@ -1,10 +1,17 @@
 """Problems and networks for the tests, each as the package's tasks and as the oracle's arrays."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import oracle
+import oracle_aid
+import pytest
 import torch
 
-from sundsbo_mpi.algorithms import Horizon, SunOptions, method
+from sundsbo_mpi.algorithms import METHODS, Horizon, SunOptions, method
+from sundsbo_mpi.algorithms.sparkle import ORDERS
+from sundsbo_mpi.estimators import ESTIMATORS
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy
 
@@ -71,31 +78,105 @@ def noise_of(tasks):
     return noise
 
 
+SUN = tuple(name for name, entry in METHODS.items() if issubclass(entry.options, SunOptions))
+AID = tuple(oracle_aid.METHODS)
+ALTERNATIVES = {"estimator": tuple(ESTIMATORS), "order": ORDERS}
+"""Options that change what a method is, with all that they may be."""
+
+
+def option_names(name):
+    return {field.name for field in dataclasses.fields(method(name).options)}
+
+
+def _variants():
+    for name in SUN + AID:
+        of_method = [option for option in ALTERNATIVES if option in option_names(name)]
+        for values in itertools.product(*(ALTERNATIVES[option] for option in of_method)):
+            chosen = dict(zip(of_method, values, strict=True))
+            yield pytest.param(name, chosen, id="-".join([name, *values]))
+
+
+VARIANTS = tuple(_variants())
+"""Every method that the oracles know, with each of its alternatives: (name, options)."""
+every_variant = pytest.mark.parametrize(("name", "variant"), VARIANTS)
+
+STEPS = {
+    "step_x": {"scale": 0.05, "power": 0.3},
+    "step_y": {"scale": 0.08, "power": 0.5},
+    "step_theta": 0.04,
+    "step_z": {"scale": 0.06, "power": 0.2},
+}
+LIVELY = STEPS | {
+    "mu0": 1.5,
+    "p": 0.2,
+    "gamma": 0.5,
+    "rho_x": {"scale": 0.9, "power": 0.2},
+    "rho_y": 0.3,
+    "rho_theta": 0.7,
+    "moving_average": {"scale": 0.8, "power": 0.1},
+    "projection_radius": 0.2,
+}
+"""Options with which everything moves and changes on the quadratic."""
+
+
+def lively(name, **changes):
+    """Return the options of LIVELY that the method has, and ``changes``."""
+    known = option_names(name)
+    return {option: value for option, value in LIVELY.items() if option in known} | changes
+
+
 def build(name, agents=5, iterations=60, **options):
     """Build a method of the registry."""
-    return method(name).build(SunOptions(**options), Horizon(agents, iterations))
+    entry = method(name)
+    return entry.build(entry.options(**options), Horizon(agents, iterations))
+
+
+def techniques(name, **options):
+    """Return the technique of every variable, by name, as the oracles know them."""
+    if name in AID:
+        return dict(zip(oracle_aid.VARIABLES, oracle_aid.METHODS[name], strict=True))
+    own = zip(oracle.VARIABLES, oracle.METHODS[name], strict=True)
+    return {v: options.get(v) or of_method for v, of_method in own}
+
+
+def history_of(name, options, tasks, problem, W, iterations):
+    """Return what the oracle makes of ``build(name, **options)``: histories by variable."""
+    known = {"problem": problem, "W": W, "start": start_of(tasks), "iterations": iterations}
+    if name in AID:
+        return oracle_aid.trajectory(**known, setting=aid_setting(name, options, noise_of(tasks)))
+    return oracle.trajectory(**known, setting=setting(name, options, noise_of(tasks)))
 
 
 def setting(name, options, noise=oracle.no_noise):
-    """Say to the oracle what ``build(name, **options)`` says to the package.
+    """Say to the oracle what ``build(name, **options)`` says to the package, for SUN-DSBO.
 
     A technique named in the options overrides the method's, as does any option its default here.
     """
     values = vars(SunOptions(**options))
-    own = oracle.METHODS[name]
 
     def by_variable(kind):
         return {v: _function(values[f"{kind}_{v}"]) for v in oracle.VARIABLES}
 
     return oracle.Setting(
-        techniques=tuple(
-            values[v] or of_method for v, of_method in zip(oracle.VARIABLES, own, strict=True)
-        ),
+        techniques=tuple(techniques(name, **options).values()),
         lam=by_variable("step"),
         mu=lambda k: values["mu0"] / (1 + k) ** values["p"],
         gamma=values["gamma"],
         estimator=values["estimator"],
         rho=by_variable("rho"),
+        noise=noise,
+    )
+
+
+def aid_setting(name, options, noise=oracle.no_noise):
+    """Say to the oracle of the AID methods what ``build(name, **options)`` says to the package."""
+    values = vars(method(name).options(**options))
+    return oracle_aid.Setting(
+        techniques=oracle_aid.METHODS[name],
+        lam={v: _function(values[f"step_{v}"]) for v in oracle_aid.VARIABLES},
+        theta=_function(values.get("moving_average", 1.0)),
+        gauss_seidel=values.get("order") == "gauss-seidel",
+        radius=values.get("projection_radius", np.inf),
         noise=noise,
     )
 

@@ -15,13 +15,14 @@ class Lockstep:
     Args:
         algorithm: The method, shared by the agents: it has no state of its own.
         tasks: The agents' problems, in the order of the rows of W.
-        W: Any square matrix; what makes it fit for a method is the business of the test.
+        W: Any square matrix, or a function of k where the network changes; what makes it fit for a
+            method is the business of the test.
         tamper: Called with (buffer, averages) in every round; returns the averages delivered.
     """
 
     def __init__(self, algorithm, tasks, W, tamper=None):
         self.algorithm, self.tasks = algorithm, tasks
-        self.W = torch.from_numpy(np.asarray(W, dtype=np.float64))
+        self.at = W if callable(W) else lambda _k: W
         self.tamper = tamper
         self.k = 0
         self.points, self.states = map(list, zip(*map(algorithm.start, tasks), strict=True))
@@ -67,7 +68,9 @@ class Lockstep:
         buffer = self.buffers.setdefault((shape, dtype), torch.empty(shape, dtype=dtype))
         for row, sent in zip(buffer, outgoing, strict=True):
             torch.cat(sent, out=row)
-        averages = self.W.to(dtype) @ buffer
+        averages = (
+            torch.from_numpy(np.asarray(self.at(self.k), dtype=np.float64)).to(dtype) @ buffer
+        )
         if self.tamper:
             averages = self.tamper(buffer, averages)
         self.rounds += 1

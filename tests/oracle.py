@@ -149,6 +149,12 @@ def ed(W, S, U, D, lam, k):
     return W @ (2 * S[k] - S[k - 1] - (lam(k) * U[k] - lam(k - 1) * U[k - 1]))
 
 
+def suda_extra(W, S, U, D, lam, k):
+    if k == 0:
+        return W @ S[0] - lam(0) * U[0]
+    return W @ (2 * S[k] - S[k - 1]) - (lam(k) * U[k] - lam(k - 1) * U[k - 1])
+
+
 NEXT = {
     "se": se,
     "dgd": dgd,
@@ -157,6 +163,7 @@ NEXT = {
     "non-atc-gt": non_atc_gt,
     "extra": extra,
     "ed": ed,
+    "suda-extra": suda_extra,
 }
 
 METHODS = {
@@ -189,14 +196,18 @@ class Setting(NamedTuple):
 
 
 def trajectory(problem, W, start, iterations, setting):
-    """Return the histories [S^0, ..., S^K] of every variable; ``start`` holds S^0 by variable."""
+    """Return the histories [S^0, ..., S^K] of every variable; ``start`` holds S^0 by variable.
+
+    ``W`` is a matrix or, where the network changes, a function of k.
+    """
     S = {v: [start[v]] for v in VARIABLES}
     U, D = ({v: [] for v in VARIABLES} for _ in range(2))
     for k in range(iterations):
         for v, estimate in _estimates(problem, S, U, k, setting).items():
             U[v].append(estimate)
         for v, name in zip(VARIABLES, setting.techniques, strict=True):
-            S[v].append(NEXT[name](W, S[v], U[v], D[v], setting.lam[v], k))
+            W_k = W(k) if callable(W) else W
+            S[v].append(NEXT[name](W_k, S[v], U[v], D[v], setting.lam[v], k))
     return S
 
 
@@ -229,6 +240,7 @@ def table(technique, W):
         "non-atc-gt": (2 * W, W @ W, eye),
         "extra": (eye + W, (eye + W) / 2, eye),
         "ed": (2 * W, W, W),
+        "suda-extra": (2 * W, W, eye),
     }[technique]
 
 

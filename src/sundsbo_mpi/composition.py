@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sundsbo_mpi.techniques import Exchange, Technique, lockstep
+from sundsbo_mpi.fusion import lockstep
+from sundsbo_mpi.techniques import Exchange, Technique
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,7 +41,10 @@ class Penalty(NamedTuple):
 
 
 class Oracles(NamedTuple):
-    """What an agent evaluates: gradients of f and g, Hessian- and Jacobian-vector products of g."""
+    """What an agent evaluates: gradients of f and g, Hessian- and Jacobian-vector products of g.
+
+    A product differentiates a gradient of g, which is counted beside it, once if both share it.
+    """
 
     f: int = 0
     g: int = 0
@@ -57,7 +61,7 @@ class Algorithm(Protocol):
 
     @property
     def lambda_min(self) -> float:
-        """The smallest eigenvalue of the mixing matrix must exceed this."""
+        """The smallest eigenvalue of the one symmetric W must exceed this; any W_k if -inf."""
         ...
 
     @property
@@ -105,7 +109,7 @@ def no_penalty(_k: int) -> None:
 class Composed:
     """A method that is a direction, an estimator and one technique per variable.
 
-    A variable of ``begin`` without a technique is neither changed nor sent.
+    A variable of ``begin`` without a technique is neither changed nor sent, and needs no direction.
     """
 
     begin: Callable[[Task], Variables]
@@ -148,7 +152,12 @@ class Composed:
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:
         """Step I is local; Steps II and III yield what must travel."""
-        xi = task.sample(k)
+        return (yield from self.step_on(task.sample(k), task, k, w, state))
+
+    def step_on(
+        self, xi: Any, task: Task, k: int, w: Variables, state: State
+    ) -> Exchange[tuple[Variables, State]]:
+        """Do ``step`` on the batch ``xi``."""
 
         @cache
         def estimate() -> tuple[Variables, Any]:  # Step I, once, when a technique first asks for it

@@ -3,7 +3,7 @@
 An estimator sees the direction as a function ``at(k, w)``: the direction at the point w with the
 penalty of iteration k, on the batch drawn in the current iteration.  ``rho`` maps each variable to
 its schedule ρ^k; by convention ρ^0 = 1, so that D̂^0 is the minibatch direction whatever was
-remembered.
+remembered.  ``moving_average`` is the exception: it starts from zero.
 
 Source: Table "More specific instances of SUN-DSBO", Step I, in the SUN-DSBO paper.
 """
@@ -83,6 +83,25 @@ def storm(rho: Mapping[str, Schedule]) -> Estimator:
         return D_hat, StormMemory(w, k, D_hat)
 
     return Estimator(lambda w: StormMemory(w, 0, _zeros(w)), update, evaluations=2)
+
+
+def moving_average(theta: Mapping[str, Schedule]) -> Estimator:
+    """D̂^k = r^{k+1} = (1 - θ^k) r^k + θ^k D̆^k with r^0 = 0, for the variables of ``theta``.
+
+    The others' D̂^k is D̆^k.  Unlike ``momentum`` it starts from zero, so the first estimates are
+    small; it belongs to methods with a hypergradient that is wrong at first (MA-SOBA: Chen, Xiao
+    and Balasubramanian, 2023, arXiv 2306.12067), and is no choice of ``algorithm.estimator``.
+    """
+
+    def start(w: Variables) -> Variables:
+        return _zeros({v: w[v] for v in theta})
+
+    def update(at: At, k: int, w: Variables, r: Variables) -> tuple[Variables, Variables]:
+        D = at(k, w)
+        averaged = {v: (1 - weight(k)) * r[v] + weight(k) * D[v] for v, weight in theta.items()}
+        return D | averaged, averaged
+
+    return Estimator(start=start, update=update)
 
 
 ESTIMATORS: Mapping[str, Callable[[Mapping[str, Schedule]], Estimator]] = {

@@ -4,7 +4,7 @@ A technique is a generator.  ``yield v`` sends v to the neighbours and evaluates
 sum_j w_ij v_j; a yielded pair is sent as one message and evaluates to a pair.  Everything else is
 local arithmetic, so the number of ``yield`` on the page is the number of communication rounds.
 
-Notation, for one variable ◇ of {x, y, θ} of one agent: ``s`` = ◇^k, ``D_hat`` = D̂^k the stochastic
+Notation, for one variable ◇ of one agent, such as x: ``s`` = ◇^k, ``D_hat`` = D̂^k the stochastic
 direction at s, ``D`` = D^k the direction used, ``lam`` = λ^k its step size; all tensors are flat,
 of shape (d,), and never changed in place.  ``gradient()`` returns D̂^k and is asked for as late as
 the technique allows.  A memory ``m`` holds what iteration k needs of iteration k-1; its start makes
@@ -16,6 +16,7 @@ the original references are named at each technique.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -23,8 +24,6 @@ from sundsbo_mpi.errors import unknown
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from sundsbo_mpi.estimators import Variables
 
 T = TypeVar("T")
 Exchange: TypeAlias = Generator[Any, Any, T]
@@ -101,8 +100,8 @@ class Technique(NamedTuple):
     """Communication rounds per iteration."""
     vectors: int
     """Vectors of the variable's length sent to each neighbour per iteration."""
-    lambda_min: float = -1.0
-    """The smallest eigenvalue of the weights must be above this."""
+    lambda_min: float = -math.inf
+    """It needs one symmetric W whose smallest eigenvalue is above this; any W_k if it is -inf."""
 
 
 def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[tuple[Tensor, Any]]:
@@ -194,14 +193,34 @@ def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[
     return s_next, Diffused(s, lam_D_hat)
 
 
+def suda_extra_step(
+    s: Tensor, gradient: Gradient, lam: float, m: Diffused
+) -> Exchange[tuple[Tensor, Any]]:
+    """EXTRA as SUDA (Alghunaim and Yuan, 2022, arXiv 2110.09993) writes it, with W twice.
+
+    ◇^{k+1} = W (2 ◇^k - ◇^{k-1}) - (λ^k D̂^k - λ^{k-1} D̂^{k-1}),  ◇^1 = W ◇^0 - λ^0 D̂^0.
+
+    With (I + W)/2 for W it is ``extra_step`` from the second step on, and then needs no bound.
+
+    Differences from the source:
+        1. The scaled directions are differenced, as in ``extra_step``.
+    """
+    s_bar = yield 2 * s - m.s
+    lam_D_hat = lam * gradient()
+    return s_bar - (lam_D_hat - m.lam_D_hat), Diffused(s, lam_D_hat)
+
+
 TECHNIQUES: Mapping[str, Technique] = {
     "se": Technique(_no_memory, se_step, _step_defect, rounds=1, vectors=1),
     "dgd": Technique(_no_memory, dgd_step, _step_defect, rounds=1, vectors=1),
     "gt": Technique(_tracking, gt_step, _tracking_defect, rounds=2, vectors=2),
     "semi-gt": Technique(_tracking, semi_gt_step, _tracking_defect, rounds=1, vectors=2),
     "non-atc-gt": Technique(_tracking, non_atc_gt_step, _tracking_defect, rounds=1, vectors=2),
-    "extra": Technique(_extra, extra_step, _step_defect, rounds=1, vectors=1),
+    "extra": Technique(_extra, extra_step, _step_defect, rounds=1, vectors=1, lambda_min=-1.0),
     "ed": Technique(_diffused, ed_step, _step_defect, rounds=1, vectors=1, lambda_min=-1 / 3),
+    "suda-extra": Technique(
+        _diffused, suda_extra_step, _step_defect, rounds=1, vectors=1, lambda_min=-1 / 3
+    ),
 }
 
 
@@ -216,40 +235,15 @@ def technique(name: str) -> Technique:
     return TECHNIQUES[name]
 
 
-def lockstep(
-    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
-) -> Exchange[tuple[Variables, dict[str, Any]]]:
-    """Advance one step of every variable together, fusing what they yield into one message.
+def projected(tracking: Technique, radius: float) -> Technique:
+    """Let a tracking technique end its step with the projection of ◇^{k+1} onto ‖◇‖ <= radius.
 
-    A mixed strategy so costs the largest number of rounds among its techniques, not the sum.
-    Returns the next variables and their memories, by name.
+    What is conserved, the average of D^k - D̂^k, does not involve ◇ and so survives.  A technique
+    that remembers ◇ conserves an average that the projection would break, and is not for this.
     """
-    averaged: dict[str, Any] = dict.fromkeys(steps)
-    running, done = dict(steps), {}
-    while running:
-        outgoing: dict[str, Any] = {}
-        for name, step in tuple(running.items()):
-            try:
-                outgoing[name] = step.send(averaged[name])
-            except StopIteration as end:
-                done[name] = end.value
-                del running[name]
-        if running:
-            averaged = _deal(outgoing, (yield _flatten(outgoing)))
-    return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
 
+    def step(s: Tensor, gradient: Gradient, lam: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
+        s, m = yield from tracking.step(s, gradient, lam, m)
+        return s * (radius / s.norm().clamp(min=radius)), m
 
-def _flatten(outgoing: Mapping[str, Any]) -> tuple[Tensor, ...]:
-    """Put everything that the variables yielded side by side."""
-    return tuple(
-        v for sent in outgoing.values() for v in (sent if isinstance(sent, tuple) else (sent,))
-    )
-
-
-def _deal(outgoing: Mapping[str, Any], averages: tuple[Tensor, ...]) -> dict[str, Any]:
-    """Hand the averages back in the form in which each variable yielded."""
-    left = iter(averages)
-    return {
-        name: tuple(next(left) for _ in sent) if isinstance(sent, tuple) else next(left)
-        for name, sent in outgoing.items()
-    }
+    return tracking._replace(step=step)

@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lockstep import Lockstep
 
-from sundsbo_mpi.algorithms import METHODS
-
 OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "mu0": 2.0, "gamma": 0.5}
 VARIABLES = ("x", "y", "theta")
 W3 = bench.ring(3, 0.5)
@@ -19,7 +17,7 @@ share = st.floats(0, 1) | st.builds(
 
 
 @pytest.mark.parametrize("estimator", ["momentum", "storm"])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", bench.SUN)
 def test_with_rho_one_they_are_minibatch(name, estimator):
     tasks = bench.quadratics(noise=0.3)
     rho = {f"rho_{v}": 1.0 for v in VARIABLES}
@@ -32,7 +30,7 @@ def test_with_rho_one_they_are_minibatch(name, estimator):
 
 @settings(max_examples=18)
 @given(
-    name=st.sampled_from(sorted(METHODS)),
+    name=st.sampled_from(sorted(bench.SUN)),
     rho=st.fixed_dictionaries({f"rho_{v}": share for v in VARIABLES}),
     p=st.floats(0.05, 1),
 )

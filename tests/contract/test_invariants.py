@@ -7,16 +7,7 @@ from lockstep import Lockstep
 from together import together
 
 from sundsbo_mpi import metrics
-from sundsbo_mpi.algorithms import METHODS
-from sundsbo_mpi.estimators import ESTIMATORS
 
-OPTIONS = {
-    "step_x": {"scale": 0.05, "power": 0.3},
-    "step_y": {"scale": 0.08, "power": 0.5},
-    "step_theta": 0.04,
-    "p": 0.2,
-    "gamma": 0.5,
-}
 ITERATIONS = 12
 
 
@@ -30,25 +21,25 @@ def invariants(run):
 
 def drive(name, W, tamper=None, **options):
     tasks = bench.quadratics(noise=0.2)
-    return Lockstep(bench.build(name, **OPTIONS, **options), tasks, W, tamper).run(ITERATIONS)
+    algorithm = bench.build(name, **bench.lively(name, **options))
+    return Lockstep(algorithm, tasks, W, tamper).run(ITERATIONS)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", METHODS)
-def test_it_is_at_rounding_level_in_a_sound_run(name, estimator):
-    found = invariants(drive(name, bench.uneven(), estimator=estimator))
-    assert set(found) == {"x", "y", "theta"}
+@bench.every_variant
+def test_it_is_at_rounding_level_in_a_sound_run(name, variant):
+    found = invariants(drive(name, bench.uneven(), **variant))
+    assert set(found) == set(bench.techniques(name))
     assert max(found.values()) < 1e-12
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", bench.SUN + bench.AID)
 def test_it_catches_columns_that_do_not_sum_to_one(name):
     walk = bench.ring(5, 0.5) * np.linspace(1, 2, 5)
     walk /= walk.sum(axis=1, keepdims=True)
     assert min(invariants(drive(name, walk)).values()) > 1e-3
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", bench.SUN + bench.AID)
 def test_it_catches_a_network_that_corrupts_what_one_agent_receives(name):
     """Agent 0 takes 1.5 times what agent 1 sent."""
     W = bench.uneven()
@@ -60,7 +51,7 @@ def test_it_catches_a_network_that_corrupts_what_one_agent_receives(name):
     assert min(invariants(drive(name, W, corrupt)).values()) > 1e-3
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", bench.SUN + bench.AID)
 def test_it_catches_a_message_that_arrives_too_late(name):
     """Agent 0 always uses the message before, of the same length, from agent 1."""
     W = bench.uneven()

@@ -1,14 +1,8 @@
 """What an agent remembers stays what it was: nothing is changed in place, nothing is shared."""
 
 import bench
-import pytest
 import torch
 from lockstep import Lockstep
-
-from sundsbo_mpi.algorithms import METHODS
-from sundsbo_mpi.estimators import ESTIMATORS
-
-OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "p": 0.2, "gamma": 0.5}
 
 
 def tensors(held):
@@ -19,10 +13,9 @@ def tensors(held):
     return [t for part in parts if not isinstance(part, int) for t in tensors(part)]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", METHODS)
-def test_nothing_held_after_an_iteration_changes_in_later_ones(name, estimator):
-    algorithm = bench.build(name, **OPTIONS, estimator=estimator)
+@bench.every_variant
+def test_nothing_held_after_an_iteration_changes_in_later_ones(name, variant):
+    algorithm = bench.build(name, **bench.lively(name, **variant))
     run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven())
     kept = []
     for _ in range(4):
@@ -34,11 +27,10 @@ def test_nothing_held_after_an_iteration_changes_in_later_ones(name, estimator):
         assert versions == [t._version for t in held], "written to, if only with the same values"
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", METHODS)
-def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, estimator):
+@bench.every_variant
+def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, variant):
     """Between two iterations; that no message is held either is the business of tests/mpi."""
-    algorithm = bench.build(name, **OPTIONS, estimator=estimator)
+    algorithm = bench.build(name, **bench.lively(name, **variant))
     run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
     taken = set()
     for w, state in zip(run.points, run.states, strict=True):
@@ -49,10 +41,10 @@ def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, esti
         taken |= own
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_step_depends_on_nothing_but_its_arguments(name):
+@bench.every_variant
+def test_a_step_depends_on_nothing_but_its_arguments(name, variant):
     """Stepping twice from one state gives one result, as resuming a run will need."""
-    algorithm = bench.build(name, **OPTIONS, estimator="storm")
+    algorithm = bench.build(name, **bench.lively(name, **variant))
     run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
     points, states = run.points, run.states
     run.iterate()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sundsbo_mpi.estimators import ESTIMATORS
+from sundsbo_mpi.estimators import ESTIMATORS, moving_average
 from sundsbo_mpi.schedules import constant, power_decay
 
 POINTS = [torch.tensor([1.0]), torch.tensor([4.0]), torch.tensor([-2.0])]
@@ -12,7 +12,7 @@ NOISE = [0.5, -0.25, 2.0]
 
 def drive(name, rho):
     """Return D_hat of three iterations, and how often the direction was asked for."""
-    estimator = ESTIMATORS[name]({"x": rho})
+    estimator = (ESTIMATORS | {"moving-average": moving_average})[name]({"x": rho})
     memory = estimator.start({"x": POINTS[0]})
     found, calls = [], []
     for k, w in enumerate(POINTS):
@@ -63,3 +63,29 @@ def test_each_variable_has_its_own_weight():
             D_hat, memory = estimator.update(lambda _j, _w, b=batch: b, k, w, memory)
         assert float(D_hat["x"]) == 3.0
         assert float(D_hat["y"]) == 2.0, name
+
+
+def test_a_moving_average_starts_from_zero():
+    found, calls = drive("moving-average", constant(0.25))
+    first = 0.25 * 1.5
+    second = 0.75 * first + 0.25 * 13.75
+    assert found == pytest.approx([first, second, 0.75 * second + 0.25 * 20.0])
+    assert calls == [0, 1, 2]
+
+
+def test_a_moving_average_may_follow_a_schedule_from_the_first_iteration_on():
+    found, _ = drive("moving-average", power_decay(0.5, 1.0))  # 1/2, 1/4, 1/6
+    first = 1.5 / 2
+    second = 3 / 4 * first + 1 / 4 * 13.75
+    assert found == pytest.approx([first, second, 5 / 6 * second + 1 / 6 * 20.0])
+
+
+def test_a_moving_average_leaves_other_variables_alone_and_needs_no_others():
+    estimator = moving_average({"x": constant(0.5)})
+    w = {v: torch.ones(1) for v in ("x", "y")}
+    memory = estimator.start(w)
+    assert set(memory) == {"x"}
+    for D, known in (({"x": w["x"], "y": 6 * w["y"]}, (0.5, 6.0)), ({"x": w["x"]}, (0.75,))):
+        D_hat, memory = estimator.update(lambda _k, _w, D=D: D, 0, w, memory)
+        assert tuple(map(float, D_hat.values())) == known
+    assert estimator.evaluations == 1

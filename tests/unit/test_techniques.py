@@ -1,18 +1,21 @@
 """The techniques one at a time: their first steps by hand, their lockstep, and their lookup."""
 
+import math
+
 import pytest
 import torch
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.techniques import TECHNIQUES, lockstep, technique
+from sundsbo_mpi.fusion import lockstep
+from sundsbo_mpi.techniques import TECHNIQUES, Diffused, Extra, projected, technique
 
 S, LAM = torch.tensor([3.0]), 0.5
 SELF = 0.25
 """All neighbours send zeros: an average is a quarter of what the agent itself sent."""
 
 
-def play(step, log=None):
-    """Answer every yield of one agent by a quarter of it; return what the step returns."""
+def play(step, log=None, weight=SELF):
+    """Answer every yield of one agent by its own weight; return what the step returns."""
     answer = None
     while True:
         try:
@@ -21,7 +24,7 @@ def play(step, log=None):
             return end.value
         if log is not None:
             log.append(sent)
-        answer = tuple(SELF * v for v in sent) if isinstance(sent, tuple) else SELF * sent
+        answer = tuple(weight * v for v in sent) if isinstance(sent, tuple) else weight * sent
 
 
 def two_steps(name):
@@ -46,6 +49,7 @@ def two_steps(name):
         # scaled directions 4, then 1/2
         ("extra", 3 / 4 - 4, -3.25 - 3.25 / 4 - (3 + 3 / 4) / 2 + 3.5),
         ("ed", (3 - 4) / 4, (2 * -0.25 - 3 + 3.5) / 4),
+        ("suda-extra", 3 / 4 - 4, (2 * -3.25 - 3) / 4 + 3.5),
     ],
 )
 def test_two_steps_by_hand(name, first, second):
@@ -69,7 +73,7 @@ def test_the_gradient_is_asked_for_once(name):
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("name", ["dgd", "non-atc-gt", "extra"])
+@pytest.mark.parametrize("name", ["dgd", "non-atc-gt", "extra", "suda-extra"])
 def test_what_can_be_sent_before_the_gradient_is(name):
     """So that a driver may compute while the message travels."""
     t = TECHNIQUES[name]
@@ -82,8 +86,40 @@ def test_what_can_be_sent_before_the_gradient_is(name):
 
 def test_the_bounds_on_the_smallest_eigenvalue():
     bounds = {name: t.lambda_min for name, t in TECHNIQUES.items()}
-    assert bounds.pop("ed") == -1 / 3
-    assert set(bounds.values()) == {-1.0}
+    assert bounds.pop("ed") == bounds.pop("suda-extra") == -1 / 3
+    assert bounds.pop("extra") == -1.0
+    assert set(bounds.values()) == {-math.inf}
+
+
+def test_extra_with_w_twice_is_extra_when_the_weights_are_lazy():
+    """With W' = (I + W)/2 and the same memory: W' (2 s - s_old) = s + W s - W' s_old."""
+    s, old, lam_D_hat = torch.tensor([-1.25]), torch.tensor([3.0]), torch.tensor([4.0])
+    lazy = (1 + SELF) / 2
+    plain = TECHNIQUES["extra"].step(s, gradient_of(2.0), LAM, Extra(old, SELF * old, lam_D_hat))
+    twice = TECHNIQUES["suda-extra"].step(s, gradient_of(2.0), LAM, Diffused(old, lam_D_hat))
+    torch.testing.assert_close(play(plain)[0], play(twice, weight=lazy)[0])
+
+
+@pytest.mark.parametrize(
+    ("radius", "expected"), [(0.5, -0.5), (1.0, -1.0), (1.25, -1.25), (9, -3.25)]
+)
+def test_a_projection_ends_the_step_and_is_remembered_by_nobody(radius, expected):
+    """The plain step of semi-gt from 3 along 8 would end at 3/4 - 4 with lam 2 and D = 2."""
+    inner = TECHNIQUES["semi-gt"]
+    bounded = projected(inner, radius)
+    s, memory = play(bounded.step(S, gradient_of(8.0), 2.0, bounded.start(S)))
+    plain, remembered = play(inner.step(S, gradient_of(8.0), 2.0, inner.start(S)))
+    assert float(plain) == -3.25
+    assert float(s) == pytest.approx(expected)
+    assert memory == remembered
+    assert (bounded.rounds, bounded.vectors, bounded.defect) == (1, 2, inner.defect)
+
+
+def test_a_projection_shortens_and_does_not_turn():
+    start = torch.tensor([6.0, 8.0])
+    nothing = projected(TECHNIQUES["se"], 0.5)
+    s, _ = play(nothing.step(start, lambda: torch.zeros(2), LAM, nothing.start(start)))
+    torch.testing.assert_close(s, torch.tensor([0.3, 0.4]))
 
 
 def gradient_of(value):

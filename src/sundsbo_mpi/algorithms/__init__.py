@@ -1,11 +1,13 @@
 """The table of methods, and which of them may mix with which weights.
 
-Three of them, all below in METHODS:
+Some of them, all below in METHODS:
 
-    method             direction   estimator                 technique of x, y, θ
+    method             direction   estimator                 technique of x, y, θ or z
     sun-dsbo-se        sun         minibatch|momentum|storm  se, se, se
     sun-dsbo-gt        sun         minibatch|momentum|storm  gt, gt, gt
     sun-dsbo-ed-gt     sun         minibatch|momentum|storm  ed, gt, gt
+    sparkle-ed-gt      soba        moving average on x       gt, ed, ed
+    d-soba             soba        moving average on x       se, se, se
 
 A method that does not fit the composition is any object with the members of
 ``composition.Algorithm``.  Adding a method is one function and its line in METHODS.
@@ -16,8 +18,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from sundsbo_mpi.algorithms import sun_dsbo
+from sundsbo_mpi.algorithms import (
+    d_soba,
+    dsbo,
+    dsgda,
+    gossip_dsbo,
+    ma_dsbo,
+    meha,
+    neumann,
+    single_level,
+    sldbo,
+    sparkle,
+    sun_dsbo,
+)
+from sundsbo_mpi.algorithms.aid import AveragedOptions
 from sundsbo_mpi.algorithms.base import Horizon, Method, MethodOptions
+from sundsbo_mpi.algorithms.dsbo import DsboOptions
+from sundsbo_mpi.algorithms.dsgda import DsgdaOptions
+from sundsbo_mpi.algorithms.gossip_dsbo import GossipDsboOptions
+from sundsbo_mpi.algorithms.ma_dsbo import MaDsboOptions
+from sundsbo_mpi.algorithms.meha import MehaOptions
+from sundsbo_mpi.algorithms.multi_step import MultiStep
+from sundsbo_mpi.algorithms.neumann import NeumannOptions
+from sundsbo_mpi.algorithms.single_level import SingleLevelOptions
+from sundsbo_mpi.algorithms.sldbo import SldboOptions
+from sundsbo_mpi.algorithms.sparkle import SparkleOptions
 from sundsbo_mpi.algorithms.sun_dsbo import SunOptions
 from sundsbo_mpi.composition import Algorithm, Penalty
 from sundsbo_mpi.errors import unknown
@@ -27,6 +52,7 @@ __all__ = [
     "Horizon",
     "Method",
     "MethodOptions",
+    "MultiStep",
     "SunOptions",
     "by_default",
     "gamma_remark",
@@ -45,6 +71,27 @@ METHODS: Mapping[str, Method] = {
     "sun-dsbo-ed": Method(sun_dsbo.ed, SunOptions, "-", "-"),
     "sun-dsbo-ed-gt": Method(sun_dsbo.ed_gt, SunOptions, "-", "-"),
     "sun-dsbo-extra-gt": Method(sun_dsbo.extra_gt, SunOptions, "-", "-"),
+    "sparkle-gt": Method(sparkle.gt, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-extra": Method(sparkle.extra, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-ed": Method(sparkle.ed, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-gt-extra": Method(sparkle.gt_extra, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-gt-ed": Method(sparkle.gt_ed, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-extra-gt": Method(sparkle.extra_gt, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-extra-ed": Method(sparkle.extra_ed, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-ed-gt": Method(sparkle.ed_gt, SparkleOptions, "S.C.", "BG*/Free"),
+    "sparkle-ed-extra": Method(sparkle.ed_extra, SparkleOptions, "S.C.", "BG*/Free"),
+    "d-soba": Method(d_soba.second_order, AveragedOptions, "S.C.", "BG*/BGD"),
+    "d-soba-fo": Method(d_soba.first_order, AveragedOptions, "-", "-"),
+    "sldbo": Method(sldbo.sldbo, SldboOptions, "-", "-"),
+    "ma-dsbo": Method(ma_dsbo.ma_dsbo, MaDsboOptions, "S.C.", "BG/BGD"),
+    "dsgda-gt": Method(dsgda.dsgda_gt, DsgdaOptions, "S.C.", "BG/Free"),
+    "mdbo": Method(neumann.mdbo, NeumannOptions, "-", "-"),
+    "vrdbo": Method(neumann.vrdbo, NeumannOptions, "S.C.", "BG/Free"),
+    "dsbo": Method(dsbo.dsbo, DsboOptions, "S.C.", "BG/Free-"),
+    "gossip-dsbo": Method(gossip_dsbo.gossip_dsbo, GossipDsboOptions, "S.C.", "BG/Free-"),
+    "d-psgd": Method(single_level.d_psgd, SingleLevelOptions, "-", "-"),
+    "gnsd": Method(single_level.gnsd, SingleLevelOptions, "-", "-"),
+    "meha": Method(meha.meha, MehaOptions, "-", "-"),
 }
 
 
@@ -68,13 +115,18 @@ MARGIN = 1e-9
 """λ_min(W) must exceed a method's bound by more than this."""
 
 
-def is_safe(algorithm: Algorithm, lambda_min: float) -> bool:
-    """Say whether a method may mix with weights whose smallest eigenvalue is ``lambda_min``."""
+def is_safe(algorithm: Algorithm, lambda_min: float | None) -> bool:
+    """Say whether a method may mix with one symmetric W of this smallest eigenvalue.
+
+    None stands for matrices that change or are not symmetric.
+    """
+    if lambda_min is None:
+        return algorithm.lambda_min == -math.inf
     return lambda_min > algorithm.lambda_min + MARGIN
 
 
-def safe_for(lambda_min: float) -> dict[str, bool]:
-    """Say of each method whether it is safe for weights with this smallest eigenvalue."""
+def safe_for(lambda_min: float | None) -> dict[str, bool]:
+    """Say of each method whether ``is_safe`` holds with its default options."""
     return {name: is_safe(by_default(entry), lambda_min) for name, entry in METHODS.items()}
 
 

@@ -14,9 +14,13 @@ from sundsbo_mpi.schedules import Schedule, as_schedule
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """What every method offers (``--set algorithm.NAME=VALUE``): to mix with (I + W)/2, not W."""
+    """What every method offers (``--set algorithm.NAME=VALUE``).
+
+    ``lazy`` mixes with (I + W)/2 in place of W, and then ``gossip_steps`` = m with W^m.
+    """
 
     lazy: bool = False
+    gossip_steps: int = 1
 
     def remarks(self) -> tuple[str, ...]:
         """Say where these options leave the theory of the method."""

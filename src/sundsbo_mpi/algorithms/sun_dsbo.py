@@ -1,4 +1,8 @@
-"""SUN-DSBO (arXiv 2601.22682): ``sun`` directions, an estimator, and a technique per variable."""
+"""SUN-DSBO (arXiv 2601.22682): ``sun`` directions, an estimator, and a technique per variable.
+
+A mixed strategy ``sun-dsbo-U-L`` uses U on the upper level, x, and L on y and θ.  SPARKLE is named
+the other way round: its ED-GT has ED on the lower level.
+"""
 
 from __future__ import annotations
 

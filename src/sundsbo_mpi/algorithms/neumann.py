@@ -1,0 +1,141 @@
+"""MDBO and VRDBO: local Neumann series, momentum or variance reduction, and gradient tracking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.algorithms.base import (
+    Horizon,
+    MethodOptions,
+    require_at_least,
+    schedules,
+    steps,
+)
+from sundsbo_mpi.composition import Composed, Oracles
+from sundsbo_mpi.directions import gradient, leaf
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.estimators import Estimator, Variables, momentum, storm
+from sundsbo_mpi.schedules import Schedule, Scheduled
+from sundsbo_mpi.techniques import Exchange, Technique, Tracking, technique
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.tasks.base import Task
+    from sundsbo_mpi.techniques import Gradient
+
+
+@dataclass(frozen=True)
+class NeumannOptions(MethodOptions):
+    """The options of MDBO and VRDBO.
+
+    ``moving_average`` is the weight of the new directions, ``eta`` the part η of a step that is
+    made, ``terms`` the length J of the series, and ``lipschitz`` the number L in it, at least the
+    largest eigenvalue of g_yy on any agent.
+    """
+
+    step_x: Scheduled = 0.01
+    step_y: Scheduled = 0.01
+    moving_average: Scheduled = 0.2
+    eta: float = 0.9
+    terms: int = 10
+    lipschitz: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        require_at_least(self, 1, "terms")
+        for name, most in (("eta", 1.0), ("lipschitz", math.inf)):
+            value = getattr(self, name)
+            if not (isinstance(value, float) and 0 < value <= most and math.isfinite(value)):
+                limit = "" if most == math.inf else f" and at most {most:g}"
+                raise UsageError(f"algorithm.{name} is {value}: expected a number above 0{limit}.")
+
+
+def mdbo(options: NeumannOptions, horizon: Horizon) -> Composed:
+    """MDBO: momentum, gradient tracking, and a step of which the part η is made.
+
+    On the batch of iteration k, at (x^k, y^k), with the agent's own derivatives,
+
+        v = g_y,    u = f_x - g_xy (1/L) sum_{j < J} (I - g_yy/L)^j f_y
+        d^k = (1 - ρ) d^{k-1} + ρ (u or v),    d^0 = u or v
+        D^k = W D^{k-1} + d^k - d^{k-1},    D^0 = d^0
+        ◇^{k+1} = ◇^k + η (W ◇^k - λ D^k - ◇^k)      for x with u and for y with v
+
+    The series inverts the agent's own Hessian, not the average of all, so the limit is not the
+    bilevel solution where the agents' lower levels differ.
+
+    Source: Gao, Gu and Thai, 2023, arXiv 2206.15025.
+
+    Differences from the source, of which the algorithm box could not be consulted:
+        1. All equations are our reading; that the tracker is non-ATC is part of it.
+        2. All terms of the series are summed, on one batch; the source's is a random part of the
+           series with a batch for every factor.
+        3. ``moving_average`` is the weight ρ itself, where the source has products with η.
+    """
+    return _neumann(options, horizon, momentum)
+
+
+def vrdbo(options: NeumannOptions, horizon: Horizon) -> Composed:
+    """VRDBO: MDBO with STORM (``estimators.storm``) in place of momentum.
+
+    d^k = (u or v)^k + (1 - ρ) (d^{k-1} - (u or v)^{k-1}), both on the batch of iteration k.
+
+    Source and differences: as for ``mdbo``.
+    """
+    return _neumann(options, horizon, storm)
+
+
+def _neumann(
+    options: NeumannOptions,
+    horizon: Horizon,
+    estimator: Callable[[Mapping[str, Schedule]], Estimator],
+) -> Composed:
+    J, L = options.terms, options.lipschitz
+    weights = dict.fromkeys(("x", "y"), "moving_average")
+    return Composed(
+        begin=lambda task: dict(zip(("x", "y"), task.start(), strict=True)),
+        direction=lambda task, w, xi, _k: series(task, w, xi, terms=J, lipschitz=L),
+        estimator=estimator(schedules(options, weights, horizon, most=1.0)),
+        techniques={v: relaxed(technique("non-atc-gt"), options.eta) for v in ("x", "y")},
+        step_sizes=steps(options, "x", "y", horizon=horizon),
+        price=Oracles(f=1, g=1, hvp=J - 1, jvp=1),
+    )
+
+
+def series(task: Task, w: Variables, xi: Any, *, terms: int, lipschitz: float) -> Variables:
+    """Return u and v of ``mdbo`` on the batch ``xi``: J - 1 Hessian-vector products."""
+    x, y = leaf(w["x"]), leaf(w["y"])
+    f_x, f_y = gradient(task.upper(x, y, xi), x, y)
+    (g_y,) = gradient(task.lower(x, y, xi), y, keep_graph=True)
+    total = f_y
+    for _ in range(terms - 1):
+        total = f_y + total - _product(g_y, y, total) / lipschitz
+    (jvp,) = gradient(g_y @ total, x)
+    return {"x": f_x - jvp / lipschitz, "y": g_y.detach()}
+
+
+def _product(values: Tensor, at: Tensor, vector: Tensor) -> Tensor:
+    """Return the gradient of <values, vector>, and keep the graph of the values for more."""
+    import torch
+
+    if not values.requires_grad:
+        return torch.zeros_like(at)
+    (product,) = torch.autograd.grad(
+        values, at, vector, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
+    return product
+
+
+def relaxed(tracking: Technique, eta: float) -> Technique:
+    """Let a tracking technique make only the part η of its step: ◇ + η (next ◇ - ◇)."""
+
+    def step(
+        s: Tensor, own: Gradient, lam: float, m: Tracking
+    ) -> Exchange[tuple[Tensor, Tracking]]:
+        s_half, m = yield from tracking.step(s, own, lam, m)
+        return s + eta * (s_half - s), m
+
+    return tracking._replace(step=step)

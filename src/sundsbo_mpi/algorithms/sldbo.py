@@ -1,0 +1,58 @@
+"""SLDBO (Dong, Ma, Yang and Yin, 2023, arXiv 2311.08945): gradient tracking and a bounded z."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sundsbo_mpi import directions
+from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalised
+from sundsbo_mpi.algorithms.base import Horizon, steps
+from sundsbo_mpi.composition import Composed
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.estimators import minibatch
+from sundsbo_mpi.techniques import projected, technique
+
+
+@dataclass(frozen=True)
+class SldboOptions(AidOptions):
+    """``projection_radius`` bounds ‖z‖ on every agent; a very large one switches that off.
+
+    In theory it is at least a bound of ‖f_y‖ over the strong convexity of g, which a run does not
+    know; the default is meant to be out of the way of a z that behaves.
+    """
+
+    projection_radius: float = 50.0
+
+    def __post_init__(self) -> None:
+        """Refuse a radius outside its range."""
+        radius = self.projection_radius
+        if not (isinstance(radius, int | float) and 0 < radius < math.inf):
+            raise UsageError(f"algorithm.projection_radius is {radius}: expected a number above 0.")
+
+
+def sldbo(options: SldboOptions, horizon: Horizon) -> Composed:
+    """SLDBO, with u, v and p of ``directions`` at (x^k, y^k, z^k) on one batch.
+
+    D_◇^k = W D_◇^{k-1} + d_◇^k - d_◇^{k-1} with d_x = u, d_y = v, d_z = p and D_◇^0 = d_◇^0;
+    x^{k+1} = W x^k - α D_x^k,  y^{k+1} = W y^k - β D_y^k,
+    z^{k+1} = P(W z^k - η D_z^k) with P the projection onto ‖z‖ <= r.
+
+    Differences from the source, of which the algorithm box could not be consulted:
+        1. Non-ATC tracking, the simultaneous update and the place of the projection, after the
+           step, are our reading.
+        2. The source is deterministic; minibatches are used as in the SUN-DSBO paper's comparison.
+    """
+    tracking = technique("non-atc-gt")
+    return Composed(
+        begin=begin,
+        direction=unpenalised(directions.soba),
+        estimator=minibatch({}),
+        techniques={
+            "x": tracking,
+            "y": tracking,
+            "z": projected(tracking, options.projection_radius),
+        },
+        step_sizes=steps(options, "x", "y", "z", horizon=horizon),
+        price=ALL_AT_ONCE,
+    )

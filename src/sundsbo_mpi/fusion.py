@@ -1,0 +1,51 @@
+"""How the techniques of several variables share their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.techniques import Exchange
+
+
+def lockstep(
+    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
+) -> Exchange[tuple[Variables, dict[str, Any]]]:
+    """Advance one step of every variable together, fusing what they yield into one message.
+
+    A mixed strategy so costs the largest number of rounds among its techniques, not the sum.
+    Returns the next variables and their memories, by name.
+    """
+    averaged: dict[str, Any] = dict.fromkeys(steps)
+    running, done = dict(steps), {}
+    while running:
+        outgoing: dict[str, Any] = {}
+        for name, step in tuple(running.items()):
+            try:
+                outgoing[name] = step.send(averaged[name])
+            except StopIteration as end:
+                done[name] = end.value
+                del running[name]
+        if running:
+            averaged = _deal(outgoing, (yield _flatten(outgoing)))
+    return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
+
+
+def _flatten(outgoing: Mapping[str, Any]) -> tuple[Tensor, ...]:
+    """Put everything that the variables yielded side by side."""
+    return tuple(
+        v for sent in outgoing.values() for v in (sent if isinstance(sent, tuple) else (sent,))
+    )
+
+
+def _deal(outgoing: Mapping[str, Any], averages: tuple[Tensor, ...]) -> dict[str, Any]:
+    """Hand the averages back in the form in which each variable yielded."""
+    left = iter(averages)
+    return {
+        name: tuple(next(left) for _ in sent) if isinstance(sent, tuple) else next(left)
+        for name, sent in outgoing.items()
+    }

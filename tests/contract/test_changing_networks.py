@@ -1,0 +1,118 @@
+"""Networks that change from one iteration to the next, and several rounds of gossip in one."""
+
+import itertools
+
+import bench
+import numpy as np
+import oracle
+import pytest
+from lockstep import Lockstep
+
+from sundsbo_mpi.algorithms import METHODS, MultiStep, by_default, is_safe
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology import SEQUENCES
+
+ITERATIONS = 25
+ANY = [name for name in bench.SUN if is_safe(bench.build(name), None)]
+NETWORKS = {
+    "one-peer": SEQUENCES["one-peer"](5),
+    "random": SEQUENCES["random"](5, neighbours=2, neighbours_max=4),
+    "random every 3": SEQUENCES["random"](5, neighbours=2, every=3),
+}
+W = bench.uneven()
+
+
+SMALL = {"step_x": 0.01, "step_y": 0.01, "step_theta": 0.01, "gamma": 1.0}
+
+
+def line(*order):
+    """Metropolis-Hastings weights, 1/3 on every edge, of a line in this order."""
+    W = np.zeros((len(order),) * 2)
+    for i, j in itertools.pairwise(order):
+        W[i, j] = W[j, i] = 1 / 3
+    return W + np.diag(1 - W.sum(axis=1))
+
+
+def follow(algorithm, name, options, weights, oracle_weights):
+    tasks = bench.quadratics(task=bench.Elsewhere, noise=0.2)
+    problem = oracle.Quadratic(5, bench.SEED)
+    history = bench.history_of(name, options, tasks, problem, oracle_weights, ITERATIONS)
+    run = Lockstep(algorithm, tasks, weights)
+    for _ in range(ITERATIONS):
+        run.iterate()
+        for v, rows in history.items():
+            np.testing.assert_allclose(run.rows(v), rows[run.k], rtol=0, atol=1e-11, err_msg=v)
+    return run
+
+
+def test_se_dgd_and_gt_mix_with_any_and_the_others_with_one_symmetric_matrix():
+    techniques = ("se", "dgd", "gt", "semi-gt", "non-atc-gt")
+    assert set(ANY) == {f"sun-dsbo-{technique}" for technique in techniques}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("name", ANY)
+def test_all_rounds_of_an_iteration_use_its_matrix(name, network):
+    def at(k):
+        return NETWORKS[network].at(k).toarray()
+
+    options = bench.lively(name)
+    run = follow(bench.build(name, **options), name, options, at, at)
+    scales = [scale for defect in run.defects() for _, scale in defect.values()]
+    assert max(float(scale.abs().max()) for scale in scales) > 1e-3
+    for v in oracle.VARIABLES:
+        conserved = sum(defect[v][0] for defect in run.defects())
+        assert float(conserved.abs().max()) < 1e-12
+
+
+def test_exact_diffusion_diverges_where_each_matrix_alone_would_be_safe():
+    """Why it is refused there: a line of four in one order and in another."""
+    graphs = (line(0, 2, 3, 1), line(2, 1, 0, 3))
+    assert all(np.linalg.eigvalsh(each)[0] > -1 / 3 for each in graphs)
+    n = len(graphs[0])
+    rows = {}
+    for name, network in (("one", lambda _k: graphs[0]), ("both", lambda k: graphs[k % 2])):
+        run = Lockstep(bench.build("sun-dsbo-ed", n, 200, **SMALL), bench.quadratics(n), network)
+        rows[name] = run.run(200).rows("y")
+    assert np.ptp(rows["one"], axis=0).max() < 0.1
+    assert np.ptp(rows["both"], axis=0).max() > 1e3
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("name", bench.SUN)
+def test_several_rounds_mix_with_the_power_of_the_matrix(name, steps):
+    options = bench.lively(name)
+    once = bench.build(name, **options)
+    algorithm = MultiStep(once, steps)
+    power = np.linalg.matrix_power(W, steps)
+    run = follow(algorithm, name, options, W, power)
+    assert algorithm.rounds == steps * once.rounds
+    assert algorithm.vectors == steps * once.vectors
+    assert run.rounds == ITERATIONS * algorithm.rounds
+    assert run.vectors == ITERATIONS * algorithm.vectors
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_several_rounds_are_no_other_method(name):
+    once = by_default(METHODS[name])
+    thrice = MultiStep(once, 3)
+    assert thrice.oracles == once.oracles
+    assert thrice.penalty(4) == once.penalty(4)
+    assert (thrice.rounds, thrice.vectors) == (3 * once.rounds, 3 * once.vectors)
+
+
+def test_a_power_is_judged_by_the_eigenvalues_that_it_has():
+    ed, gt = bench.build("sun-dsbo-ed"), bench.build("sun-dsbo-gt")
+    for lambda_min in (-0.99, -0.75, -0.69, -0.6, -0.34, -0.3, 0.0, 0.4):
+        for steps in (1, 2, 3, 4):
+            safe = is_safe(MultiStep(ed, steps), lambda_min)
+            assert safe == (min(lambda_min**steps, 1.0) > -1 / 3), (lambda_min, steps)
+            assert is_safe(MultiStep(gt, steps), lambda_min)
+    assert not is_safe(MultiStep(ed, 2), None)
+    assert is_safe(MultiStep(gt, 2), None)
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_no_rounds_at_all_are_refused(steps):
+    with pytest.raises(UsageError, match=r"gossip_steps is .*: expected an integer of at least 1"):
+        MultiStep(bench.build("sun-dsbo-se"), steps)
