@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.agreement import jointly
 from sundsbo_mpi.errors import DivergedError
 
 if TYPE_CHECKING:
@@ -42,7 +43,14 @@ def answer(
 
 
 class Health:
-    """Remembers where the agent's numbers first stopped being finite."""
+    """Remembers where the agent's numbers first stopped being finite.
+
+    Args:
+        agent: The agent's rank.
+        agents: Number of agents.
+        variables: In the order in which an iteration evaluates their directions: bad numbers travel
+            with a variable that moves before others, so the first variable is blamed first.
+    """
 
     def __init__(self, agent: int, agents: int, variables: tuple[str, ...]) -> None:
         self._agent, self._agents, self._variables = agent, agents, variables
@@ -59,7 +67,7 @@ class Health:
     def _note(self, moment: int, tensors: Variables) -> None:
         for place, v in enumerate(self._variables):
             if self._code == HEALTHY and v in tensors and not _finite(tensors[v]):
-                self._code = (moment * self._agents + self._agent) * len(self._variables) + place
+                self._code = (moment * len(self._variables) + place) * self._agents + self._agent
 
     def check(self, tally: Tally) -> None:
         """Agree on whether to go on; collective.
@@ -70,8 +78,8 @@ class Health:
         code = tally.smallest(self._code)
         if code == HEALTHY:
             return
-        code, place = divmod(code, len(self._variables))
-        moment, agent = divmod(code, self._agents)
+        code, agent = divmod(code, self._agents)
+        moment, place = divmod(code, len(self._variables))
         k, is_point = divmod(moment, 2)
         v = self._variables[place]
         what = f"{v} itself" if is_point else f"the direction of {v}"
@@ -111,14 +119,16 @@ class Agent:
             advance: Called with the iterations done after each of them; local.
 
         Raises:
+            AgreedError: the method cannot work on this task.
             DivergedError: on all agents together, at the evaluation after the fact.
         """
         self.clock.start()
-        w, state = self.algorithm.start(self.task)
-        health = Health(self.tally.agent, self.tally.agents, tuple(w))
+        w, state = jointly(self.tally, lambda: self.algorithm.start(self.task))
+        health = Health(self.tally.agent, self.tally.agents, tuple(state.D_hat | w))
         evaluate(0, w, w, state)
         for k in range(self.iterations):
             previous = w
+            self.gossip.turn_to(k)  # all rounds of an iteration mix with the same W_k
             step = self.algorithm.step(self.task, k, w, state)
             w, state = answer(step, self.gossip, self.clock)
             with self.clock("gradient"):

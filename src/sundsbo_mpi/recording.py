@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
+from scipy.sparse import csr_array, vstack
 
 from sundsbo_mpi.runfile import RunFile, RunPlan
 from sundsbo_mpi.versions import versions
@@ -67,7 +68,7 @@ class Recorder:
             task_metrics=tuple(row.task),
             variables={v: s.numel() for v, s in w.items()},
             edges=weights.edges(),
-            weights=weights.matrix,
+            weights=vstack([csr_array((0, weights.agents)), *weights.matrices], format="csr"),
             attributes=self._attributes(),
             agents_info=self._agents_info,
             save_final=config.run.save_final,
@@ -111,13 +112,16 @@ class Recorder:
             "estimator": config.algorithm.get("estimator", ""),
             "iterations": config.run.iterations,
             "seed": config.run.seed,
-            "topology": weights.name,
+            "topology": weights.description,
             "topology_sha256": weights.sha256,
             "node_ids": json.dumps(self._prepared.topology.node_ids),
             "rho": weights.rho,
-            "lambda_min": weights.lambda_min,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "mpi_library": self._library,
             "hdf5": h5py.version.hdf5_version,
         }
+        if weights.lambda_min is not None:
+            about["lambda_min"] = weights.lambda_min
+        if weights.recipe:
+            about["topology_recipe"] = json.dumps(weights.recipe)
         return about | {f"version_{name}": found for name, found in versions().items()}

@@ -137,7 +137,7 @@ def _headline(prepared: startup.Prepared, facts: Facts) -> str:
     return (
         f"{config.algorithm['name']}{mixed} on {config.task['name']}{dataset}: "
         f"{weights.agents} agents, "
-        f"{', '.join(places)}; {weights.name}, rho {weights.rho:.4f}"
+        f"{', '.join(places)}; {weights.description}, rho {weights.rho:.4f}"
     )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,17 @@ import torch
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.agreement import agree, jointly, on_root
-from sundsbo_mpi.algorithms import Horizon, is_safe, method
+from sundsbo_mpi.algorithms import Horizon, MultiStep, is_safe, method
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.config import Config, Request, resolve
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.inspection import construct, inspect_task
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.tasks import load_task
-from sundsbo_mpi.topology import Loaded, Reading, Weights, read_weights
+from sundsbo_mpi.topology import Loaded, Mixing, Reading, read_weights
 from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Prepared:
 
     config: Config
     topology: Loaded
-    weights: Weights
-    """The matrix that the run mixes with: the file's W, or (I + W)/2."""
+    weights: Mixing
+    """What the run mixes with: the file's matrix or matrices W, or (I + W)/2."""
     notes: tuple[str, ...]
 
 
@@ -70,8 +71,9 @@ def prepare(request: Request, tally: Tally) -> tuple[Prepared, Any]:
 
     def on_rank_0() -> Prepared:
         prepared = _read(request, tally.agents)
-        shards.extend(_load_shards(prepared.config, tally.agents))
-        return prepared
+        found, notes = _load_shards(prepared.config, tally.agents)
+        shards.extend(found)
+        return replace(prepared, notes=(*prepared.notes, *notes))
 
     prepared = on_root(tally, on_rank_0)
     divided = tally.tell(bool(shards))
@@ -96,12 +98,7 @@ def _read(request: Request, agents: int) -> Prepared:
         )
     weights = loaded.weights.lazy() if config.algorithm["lazy"] else loaded.weights
     algorithm, remarks = build_algorithm(config, agents)
-    if not is_safe(algorithm, weights.lambda_min):
-        raise UsageError(
-            f"{config.algorithm['name']} needs weights whose smallest eigenvalue is above "
-            f"{algorithm.lambda_min:.4f}, but that of {weights.name} is {weights.lambda_min:.4f}: "
-            "mix with (I + W)/2 by --set algorithm.lazy=true, or take another topology."
-        )
+    _require_safe(config.algorithm["name"], algorithm, weights)
     output = config.output.file or default_path(
         config.task["name"], config.algorithm["name"], datetime.now().astimezone()
     )
@@ -109,23 +106,50 @@ def _read(request: Request, agents: int) -> Prepared:
     return Prepared(config, loaded, weights, (*loaded.notes, *remarks))
 
 
+def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:
+    if is_safe(algorithm, weights.lambda_min):
+        return
+    if weights.lambda_min is None:
+        raise UsageError(
+            f"{name} needs one symmetric matrix, but {weights.description} "
+            f"{'is not symmetric' if weights.steady else 'changes'}: take another topology, or a "
+            "method that mixes with any, such as sun-dsbo-gt ('sundsbo-mpi list' tells)."
+        )
+    raise UsageError(
+        f"{name} needs weights whose smallest eigenvalue is above {algorithm.lambda_min:.4f}, but "
+        f"that of {weights.name} is {weights.lambda_min:.4f}: mix with (I + W)/2 by "
+        "--set algorithm.lazy=true, or take another topology."
+    )
+
+
 def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, ...]]:
     """Build the configured method; also return what must be said about its options."""
     entry = method(config.algorithm["name"])
     options = entry.options(**{k: v for k, v in config.algorithm.items() if k != "name"})
     horizon = Horizon(agents, max(1, config.run.iterations))
-    return entry.build(options, horizon), options.remarks()
+    algorithm = entry.build(options, horizon)
+    if options.gossip_steps != 1:
+        algorithm = MultiStep(algorithm, options.gossip_steps)
+    return algorithm, options.remarks()
 
 
 def _task_options(config: Config) -> dict[str, Any]:
     return {k: v for k, v in config.task.items() if k != "name"}
 
 
-def _load_shards(config: Config, agents: int) -> list[Any]:
+def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
+    """Return the agents' shards, none where the task needs none, and what is odd about the data."""
     divide = getattr(load_task(config.task["name"]), "shards", None)
     if divide is None:
-        return []
-    return list(divide(agents=agents, seed=config.run.seed, **_task_options(config)))
+        return [], []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataNote)
+        shards = list(divide(agents=agents, seed=config.run.seed, **_task_options(config)))
+    for other in caught:
+        if not issubclass(other.category, DataNote):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    notes = [str(note.message) for note in caught if issubclass(note.category, DataNote)]
+    return shards, list(dict.fromkeys(notes))
 
 
 def _source(config: Config) -> dict[str, str]:

@@ -40,6 +40,18 @@ def test_an_unknown_name_is_named_once_by_all_ranks_together(mpirun, network):
     assert_refused(mpirun(3, "--topology", network(3), "--algorithm", "sun-dsbo-gg"), "sun-dsbo-gt")
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        ("d-psgd", "the task Quadratic has no single_level()"),
+        ("meha", "meha is centralised, but there are 2 agents"),
+    ],
+)
+def test_a_method_that_cannot_work_here(mpirun, network, algorithm, words):
+    flags = ("--task", "quadratic", "--algorithm", algorithm)
+    assert_refused(mpirun(2, "--topology", network(2), *flags), words)
+
+
 def test_unknown_command(sundsbo):
     assert_refused(sundsbo("topologi"), "did you mean 'topology'")
 

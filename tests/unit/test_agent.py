@@ -23,7 +23,10 @@ class Alone:
     """The average of an agent without neighbours."""
 
     def __init__(self):
-        self.rounds = 0
+        self.rounds, self.turns = 0, []
+
+    def turn_to(self, k):
+        self.turns.append((k, self.rounds))
 
     def average(self, tensors):
         self.rounds += 1
@@ -61,6 +64,7 @@ def test_it_evaluates_at_zero_every_so_often_and_at_the_end(iterations, eval_eve
         one = agent(tally, iterations, eval_every)
         w = one.run(lambda *seen: rows.append(seen), ticks.append)
         assert one.gossip.rounds == iterations
+        assert one.gossip.turns == [(k, k) for k in range(iterations)], "before the rounds of k"
         return w
 
     (w,) = together(1, work)
@@ -120,10 +124,11 @@ def test_the_earliest_iteration_wins_whoever_it_was(bad):
     assert "direction of theta on agent 3 was first not finite in iteration 7" in said[0]
 
 
-def test_within_an_iteration_the_first_agent_and_variable_are_named():
+def test_within_an_iteration_the_first_variable_and_agent_are_named():
+    """A variable that moves before others takes bad numbers to their directions on any agent."""
     nan = float("nan")
-    said = judge((2, 5, variables(y=nan, theta=nan)), (3, 5, variables(x=nan)))
-    assert "direction of y on agent 2 was first not finite in iteration 5" in said[0]
+    notes = (1, 5, variables(theta=nan)), (3, 5, variables(y=nan)), (2, 5, variables(y=nan))
+    assert "direction of y on agent 2 was first not finite in iteration 5" in judge(*notes)[0]
 
 
 def judge_points(direction, point):

@@ -15,9 +15,12 @@ MATHEMATICS = (
     "directions",
     "estimators",
     "techniques",
+    "fusion",
     "composition",
+    "staged",
     "algorithms",
 )
+"""Modules, the last of them a package."""
 MODULE_LINES, FUNCTION_LINES = 300, 45
 
 
@@ -57,8 +60,12 @@ def in_folder(*folders):
     return [m for m in MODULES if m.startswith(tuple(f"{folder}/" for folder in folders))]
 
 
+def mathematics():
+    return [m for m in MODULES if m.split("/")[0] in MATHEMATICS]
+
+
 def test_the_modules_are_found():
-    assert {*MATHEMATICS, "comm/gossip", "tasks/toy", "cli/run"} <= set(MODULES)
+    assert {*mathematics(), "algorithms/base", "comm/gossip", "tasks/toy"} <= set(MODULES)
     assert uses("comm/gossip", "mpi4py") == {"mpi4py"}
 
 
@@ -69,13 +76,13 @@ def test_only_the_network_and_the_run_import_mpi():
     assert users <= {"run", "startup", *in_folder("comm", "cli")}
 
 
-@pytest.mark.parametrize("module", MATHEMATICS)
+@pytest.mark.parametrize("module", mathematics())
 def test_the_mathematics_knows_no_network_no_files_and_no_command(module):
     others = ("comm", "agent", "run", "startup", "config", "cli", "runfile", "topology", "metrics")
     assert not uses(module, *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
-@pytest.mark.parametrize("module", MATHEMATICS)
+@pytest.mark.parametrize("module", mathematics())
 def test_the_mathematics_can_be_listed_without_torch(module):
     at_the_top = {
         name
@@ -96,6 +103,14 @@ def test_tasks_know_no_method_and_no_network(module):
 def test_the_network_knows_no_method_and_no_task(module):
     others = ("tasks", "agent", "run", "startup", "cli", "metrics", *MATHEMATICS)
     assert not uses(module, *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
+
+
+@pytest.mark.parametrize("module", in_folder("datasets"))
+def test_data_sets_know_no_task_no_method_no_network_and_no_torch(module):
+    tasks = {name for name in imports(module, True) if name.startswith("sundsbo_mpi.tasks.")}
+    assert all(name.startswith("sundsbo_mpi.tasks.sampling.") for name in tasks)
+    others = ("comm", "agent", "run", "startup", "cli", "metrics", "config", *MATHEMATICS)
+    assert not uses(module, "torch", *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
 @pytest.mark.parametrize("module", in_folder("topology", "runfile"))

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from synthetic_run import AGENTS, CONFIG, EDGES, plan, row
 
 from sundsbo_mpi.errors import UsageError
@@ -161,6 +161,17 @@ def test_one_agent_without_edges(tmp_path):
     assert data.edge_bytes.shape == (2, 0)
     assert data.edges.shape == (0, 2)
     assert data.task == {}
+
+
+@pytest.mark.parametrize("matrices", [0, 1, 3])
+def test_the_matrices_of_a_period_stand_one_below_the_other(tmp_path, matrices):
+    stack = [np.roll(np.eye(AGENTS), by, axis=0) for by in range(matrices)]
+    weights = vstack([csr_array((0, AGENTS)), *map(csr_array, stack)])
+    data = write(tmp_path / "a.h5", rows=1, planned=plan(weights=weights))
+    assert data.weights.shape == (matrices * AGENTS, AGENTS)
+    for t, W in enumerate(stack):
+        of_t = data.weights.toarray()[t * AGENTS : (t + 1) * AGENTS]
+        np.testing.assert_array_equal(of_t, W)
 
 
 @pytest.mark.parametrize("agents", [2000, 2001])

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from sundsbo_mpi.cli.topology import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import BUILDERS, read_weights
+from sundsbo_mpi.topology import BUILDERS, SEQUENCES, read_weights
 
 STORED = Path(__file__).parents[2] / "topologies"
 OPTIONS = {"circulant": ["--offsets", "1,3"]}
@@ -57,6 +57,71 @@ def test_options_reach_the_builder(tmp_path):
     ]:
         assert topology(*arguments, "--agents", 8, "-o", path).exit_code == 0
         assert read_weights(path).weights.sha256 == expected.sha256
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "options"),
+    [
+        ("one-peer", [], {}),
+        ("one-peer", ["--lazy"], {"lazy": True}),
+        ("random", ["--neighbours", 2], {"neighbours": 2}),
+        (
+            "random",
+            ["--neighbours", 2, "--neighbours-max", 4, "--every", 3, "--seed", 5, "--lazy"],
+            {"neighbours": 2, "neighbours_max": 4, "every": 3, "seed": 5, "lazy": True},
+        ),
+    ],
+)
+def test_sequences_are_subcommands_too(tmp_path, name, arguments, options):
+    path = tmp_path / "w.npz"
+    result = topology(name, "--agents", 7, *arguments, "-o", path)
+    assert result.exit_code == 0, result.output
+    made = SEQUENCES[name](7, **options)
+    assert read_weights(str(path)).weights.sha256 == made.sha256
+    assert f"rho = {made.rho:.6f}" in result.output
+    copied = topology("convert", path, "-o", tmp_path / "again.npz")
+    assert copied.exit_code == 0, copied.output
+    assert read_weights(str(tmp_path / "again.npz")).weights.sha256 == made.sha256
+    assert topology("draw", path, "-o", tmp_path / "w.png").exit_code == 0
+    assert "for weights that change" in refusal("convert", path, "-o", tmp_path / "w.txt")
+
+
+def test_check_judges_a_sequence_as_a_whole(tmp_path):
+    topology("one-peer", "--agents", 8, "-o", tmp_path / "w.npz")
+    out = " ".join(topology("check", tmp_path / "w.npz").output.split())
+    assert "directed edges 24" in out
+    assert "degrees 1 to 1, mean 1" in out
+    assert "matrices 3 in turn" in out
+    assert "symmetric no" in out
+    assert "rho of each 0.92388 to 1" in out
+    assert "rho of their product 0 " in out
+    assert "sun-dsbo-gt" in out.split("not safe for")[0]
+    assert "sun-dsbo-extra" in out.split("not safe for")[1]
+    assert "one symmetric matrix" in out
+    topology("random", "--agents", 6, "--neighbours", 3, "-o", tmp_path / "w.npz")
+    out = " ".join(topology("check", tmp_path / "w.npz").output.split())
+    assert "3 random neighbours, redrawn every iteration" in out
+    assert "edges 15" in out
+    assert "symmetric yes" in out
+    assert "sun-dsbo-ed" in out.split("not safe for")[1]
+    stack = np.stack([np.eye(3), np.eye(3)])
+    np.save(tmp_path / "w.npy", stack)
+    assert "3 parts" in refusal("check", tmp_path / "w.npy")
+
+
+@pytest.mark.parametrize("rule", ["metropolis", "best-constant", "fastest"])
+def test_convert_gives_a_matrix_or_a_graph_other_weights(tmp_path, rule):
+    topology("line", "--agents", 5, "--edge-weight", "0.2", "-o", tmp_path / "w.npz")
+    nx.write_edgelist(nx.path_graph(5), tmp_path / "w.edges", data=False)
+    found = []
+    for name in ("w.npz", "w.edges"):
+        result = topology("convert", tmp_path / name, "--rule", rule, "-o", tmp_path / "new.npz")
+        assert result.exit_code == 0, result.output
+        found.append(read_weights(str(tmp_path / "new.npz")).weights)
+    assert found[0].sha256 == found[1].sha256
+    best = {"metropolis": (1 + 2 * np.cos(np.pi / 5)) / 3}.get(rule, np.cos(np.pi / 5))
+    assert found[0].rho == pytest.approx(best, abs=1e-6)
+    assert "did you mean" in refusal("convert", tmp_path / "w.npz", "--rule", "fast", "-o", "w.npz")
 
 
 def test_wrong_options_are_refused(tmp_path):
@@ -152,7 +217,10 @@ run("--help")
 run("ring", "--agents", "6", "-o", {str(tmp_path / "w.npz")!r})
 run("convert", {str(tmp_path / "w.npz")!r}, "-o", {str(tmp_path / "w.txt")!r})
 run("check", {str(tmp_path / "w.txt")!r})
-print([name for name in ("mpi4py", "torch", "matplotlib", "sklearn") if name in sys.modules])
+run("random", "--agents", "6", "--neighbours", "2", "-o", {str(tmp_path / "r.npz")!r})
+run("check", {str(tmp_path / "r.npz")!r})
+heavy = ("mpi4py", "torch", "matplotlib", "sklearn", "cvxpy")
+print([name for name in heavy if name in sys.modules])
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ended.stdout.splitlines()[-1] == "[]", ended.stderr

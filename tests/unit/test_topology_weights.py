@@ -43,14 +43,14 @@ def test_numbers_are_those_of_the_dense_matrix(W):
     assert weights.lambda_min == pytest.approx(eigenvalues[0], abs=1e-12)
     for i in range(n):
         others = [j for j in range(n) if j != i and W[i, j] > 0]
-        own, shares = weights.row(i)
+        own, shares, receivers = weights.links(i)
         assert own == W[i, i]
-        assert list(shares) == others == list(weights.neighbours(i))
+        assert list(shares) == others == list(receivers)
         assert all(shares[j] == W[i, j] for j in others)
     edges = weights.edges()
     assert edges.dtype == np.int64
-    assert edges.tolist() == [[i, j] for i in range(n) for j in weights.neighbours(i)]
-    assert weights.degrees.tolist() == [len(weights.neighbours(i)) for i in range(n)]
+    assert edges.tolist() == [[i, j] for i in range(n) for j in weights.links(i).sources]
+    assert weights.degrees.tolist() == [len(weights.links(i).sources) for i in range(n)]
     np.testing.assert_array_equal(weights.matrix.toarray(), W)
     np.testing.assert_allclose(weights.lazy().matrix.toarray(), (np.eye(n) + W) / 2, atol=1e-16)
 
@@ -59,7 +59,7 @@ def test_one_agent_keeps_everything():
     weights = Weights(np.eye(1), "alone")
     assert (weights.agents, weights.rho, weights.lambda_min) == (1, 0.0, 1.0)
     assert weights.edges().shape == (0, 2)
-    assert weights.row(0) == (1.0, {})
+    assert weights.links(0) == (1.0, {}, ())
     assert weights.lazy().matrix.toarray() == [[1.0]]
 
 
@@ -80,7 +80,7 @@ def test_digest_depends_on_the_matrix_and_on_nothing_else():
         assert Weights(form, "another name").sha256 == digest
     assert Weights(ring(6, 0.4), "one name").sha256 != digest
     # No stored zero becomes a message.
-    assert Weights(with_zero, "zero").neighbours(0) == (1, 5)
+    assert Weights(with_zero, "zero").links(0).destinations == (1, 5)
 
 
 def changed(entries, n=6, a=0.5):

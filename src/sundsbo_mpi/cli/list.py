@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,7 @@ def command() -> None:
     from sundsbo_mpi.settings import presets
     from sundsbo_mpi.tasks import DESCRIPTIONS
     from sundsbo_mpi.techniques import TECHNIQUES
-    from sundsbo_mpi.topology import BUILDERS
+    from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
     console = Console(highlight=False)
     console.print(_algorithms())
@@ -30,14 +31,14 @@ def command() -> None:
         "- not in the paper's comparison; "
         "rounds and vectors per iteration and neighbour, a vector being as long as its variable; "
         "oracles: gradients of f and g, HVP and JVP Hessian- and Jacobian-vector products of g; "
-        "W: symmetric, some with all eigenvalues λ above a bound, which (I + W)/2 always meets "
-        "(--set algorithm.lazy=true).\n",
+        "W: any doubly stochastic matrices, or one symmetric matrix, for some with all eigenvalues "
+        "λ above a bound, which (I + W)/2 always meets (--set algorithm.lazy=true).\n",
         markup=False,
     )
     for title, names in (
         ("estimators", ESTIMATORS),
         ("techniques of a variable (--set algorithm.x=NAME)", TECHNIQUES),
-        ("topologies", BUILDERS),
+        ("topologies", BUILDERS | SEQUENCES),
         ("presets", presets()),
     ):
         console.print(f"[bold]{title}[/bold]: {', '.join(names)}")
@@ -66,7 +67,7 @@ def _algorithms() -> object:
     table.add_column("W", no_wrap=True)
     for name, entry in METHODS.items():
         built = by_default(entry)
-        needs = "sym." + (", λ>-1/3" if built.lambda_min > -1 else "")
+        needs = {-math.inf: "any", -1.0: "one"}.get(built.lambda_min, "one, λ>-1/3")
         table.add_row(
             name,
             entry.convexity,

@@ -34,8 +34,8 @@ def document(run: RunData) -> dict[str, Any]:
     """Return the run as plain lists, numbers and strings, with None for what is not finite.
 
     Series are lists with one entry per evaluation, and of one number per agent or edge in each
-    entry; of the weights the entries that are not zero.  Of the final iterates only the shapes are
-    told.
+    entry; of the weights, in which the matrices of a period stand one below the other, the entries
+    that are not zero.  Of the final iterates only the shapes are told.
     """
     weights = run.weights.tocoo()
     plain: dict[str, Any] = _plain(

@@ -1,6 +1,7 @@
 """``sundsbo-mpi topology``: write, convert, check and draw weight matrices.
 
-There is one subcommand for every function in ``BUILDERS``; its parameters are the options.
+There is one subcommand for every function in ``BUILDERS`` and ``SEQUENCES``; its parameters are the
+options.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ import click
 
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.errors import unknown
-from sundsbo_mpi.topology import BUILDERS, Reading, Weights, read_weights, write_weights
+from sundsbo_mpi.topology import (
+    BUILDERS,
+    RULES,
+    SEQUENCES,
+    Mixing,
+    Reading,
+    read_weights,
+    reweighted,
+    write_weights,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,16 +65,22 @@ def command() -> None:
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help=".npz .npy .txt .csv .mtx (.gz)"
 )
+@click.option(
+    "--rule",
+    metavar="|".join(RULES),
+    help="Give the edges new weights: 'fastest' are those with the smallest rho.",
+)
 @reading_options
-def convert(file: str, output: str, reading: Reading) -> None:
+def convert(file: str, output: str, rule: str | None, reading: Reading) -> None:
     """Write a file in another format.
 
-    A graph gets weights on the way.
+    A graph gets weights on the way, and with --rule a matrix gets others.
     """
     loaded = _load(file, reading)
-    named = loaded.node_ids != tuple(map(str, range(loaded.weights.agents)))
-    write_weights(loaded.weights, output, loaded.node_ids if named else ())
-    _wrote(output, loaded.weights)
+    weights = loaded.weights if rule is None else reweighted(loaded.weights, rule)
+    named = loaded.node_ids != tuple(map(str, range(weights.agents)))
+    write_weights(weights, output, loaded.node_ids if named else ())
+    _wrote(output, weights)
 
 
 @command.command()
@@ -79,11 +95,14 @@ def check(file: str, reading: Reading) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from sundsbo_mpi.cli.weight_facts import facts
+
     loaded = _load(file, reading)
-    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, title=loaded.weights.name)
+    title = loaded.weights.description
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, title=title)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for fact, value in _facts(loaded.weights).items():
+    for fact, value in facts(loaded.weights).items():
         table.add_row(fact, value)
     Console(highlight=False).print(table, markup=False)
 
@@ -95,7 +114,7 @@ def check(file: str, reading: Reading) -> None:
 def draw(file: str, output: str, reading: Reading) -> None:
     """Draw the graph of a file.
 
-    Edges are as wide as their weights.
+    Edges are as wide as their weights, which are averages where these change.
     """
     from sundsbo_mpi.topology.draw import draw_weights
 
@@ -111,36 +130,13 @@ def _load(file: str, reading: Reading) -> Loaded:
     return loaded
 
 
-def _wrote(output: str, weights: Weights) -> None:
+def _wrote(output: str, weights: Mixing) -> None:
     click.echo(f"wrote {output}: {weights.name}, n = {weights.agents}, rho = {weights.rho_text}")
 
 
-def _facts(weights: Weights) -> dict[str, str]:
-    from sundsbo_mpi.algorithms import safe_for
-
-    safe = safe_for(weights.lambda_min)
-    lazily = safe_for((1 + weights.lambda_min) / 2)
-    degrees = weights.degrees
-    facts = {
-        "agents n": str(weights.agents),
-        "edges": str(len(weights.edges()) // 2),
-        "degrees": f"{degrees.min()} to {degrees.max()}, mean {degrees.mean():.3g}",
-        "rho": f"{round(weights.rho, 12):.9g}",
-        "spectral gap 1 - rho": f"{weights.spectral_gap:.6g}",
-        "smallest eigenvalue": f"{round(weights.lambda_min, 12) + 0.0:.9g}",
-        "SHA-256": weights.sha256,
-        "safe for": ", ".join(name for name, good in safe.items() if good),
-    }
-    unsafe = [name for name, good in safe.items() if not good]
-    if unsafe:
-        facts["not safe for"] = ", ".join(unsafe)
-        cured = ", ".join(name for name in unsafe if lazily[name])
-        facts["safe with (I + W)/2"] = f"{cured} (--set algorithm.lazy=true)"
-    return facts
-
-
-def _builder_command(name: str, build: Callable[..., Weights]) -> click.Command:
+def _builder_command(name: str, build: Callable[..., Mixing]) -> click.Command:
     """Make the subcommand of a builder from its signature and docstring."""
+    suffixes = ".npz (.gz)" if name in SEQUENCES else ".npz .npy .txt .csv .mtx (.gz)"
     hints = get_type_hints(build, include_extras=True)
     parameters = list(inspect.signature(build).parameters.values())[1:]
 
@@ -152,11 +148,9 @@ def _builder_command(name: str, build: Callable[..., Weights]) -> click.Command:
     fixed = [
         click.Option(["--agents"], type=int, required=True, metavar="N", help="Number of agents."),
         click.Option(["--lazy"], is_flag=True, help="Write (I + W)/2 instead of W."),
-        click.Option(
-            ["-o", "--output"], required=True, metavar="FILE", help=".npz .npy .txt .csv .mtx (.gz)"
-        ),
+        click.Option(["-o", "--output"], required=True, metavar="FILE", help=suffixes),
     ]
-    own = [_option(parameter, hints[parameter.name]) for parameter in parameters]
+    own = [_option(p, hints[p.name]) for p in parameters if p.name != "lazy"]
     text = inspect.getdoc(build) or name
     return click.Command(
         name,
@@ -184,5 +178,5 @@ def _option(parameter: inspect.Parameter, hint: Any) -> click.Option:
     return click.Option(["--" + parameter.name.replace("_", "-")], **option)
 
 
-for _name, _build in BUILDERS.items():
+for _name, _build in (BUILDERS | SEQUENCES).items():
     command.add_command(_builder_command(_name, _build))

@@ -1,14 +1,16 @@
 """The neighbourhood average: v_i -> sum_j w_ij v_j with one fused message per neighbour.
 
 Everything that can be decided before the first round is planned once: the distributed graph
-communicator when a ``Gossip`` is made, the buffers and the request when a payload length is first
-seen.  The object holds no user data between rounds; what it returns is freshly allocated, since a
-technique may remember it for as long as it likes.
+communicator of all links that are ever used when a ``Gossip`` is made, the buffers and, where W
+does not change, the request when a payload length is first seen.  The object holds no user data
+between rounds; what it returns is freshly allocated, since a technique may remember it for as long
+as it likes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.clock import Clock
-    from sundsbo_mpi.topology import Weights
+    from sundsbo_mpi.topology import Links, Mixing
 
 MPI_TYPES = {torch.float32: MPI.FLOAT, torch.float64: MPI.DOUBLE}
 LARGEST_COUNT = 2**31 - 1
@@ -34,52 +36,61 @@ class Traffic:
     rounds: int
     messages: int
     bytes_to: np.ndarray
-    """Bytes sent to each neighbour, in ascending order of the neighbours, int64."""
+    """Bytes sent to each agent of ``Gossip.neighbours``, in their order, int64."""
 
 
 class Plan:
-    """Buffers and request for one payload length; messages are staged through host memory."""
+    """Buffers for one payload length and number of sources; staged through host memory."""
 
-    def __init__(self, graph: MPI.Distgraphcomm, degree: int, like: Tensor, length: int) -> None:
-        if degree * length > LARGEST_COUNT:
+    def __init__(self, graph: MPI.Distgraphcomm, sources: int, like: Tensor, length: int) -> None:
+        if sources * length > LARGEST_COUNT:
             raise ValueError(
-                f"{degree} neighbours times {length} numbers exceed the {LARGEST_COUNT} elements "
+                f"{sources} neighbours times {length} numbers exceed the {LARGEST_COUNT} elements "
                 "that one neighbourhood collective can address: take a topology with smaller "
                 "degrees or a technique with fewer vectors"
             )
         on_gpu = like.device.type == "cuda"
         self.send = torch.empty(length, dtype=like.dtype, pin_memory=on_gpu)
-        self.receive = torch.empty((degree, length), dtype=like.dtype, pin_memory=on_gpu)
+        self.receive = torch.empty((sources, length), dtype=like.dtype, pin_memory=on_gpu)
         self.staged = on_gpu
         self.packed, self.arrived = self.send, self.receive
         if on_gpu:
             self.packed = self.send.to(like.device)
             self.arrived = self.receive.to(like.device)
-        kind = MPI_TYPES[like.dtype]
-        counts = [length] * degree
-        # The same bytes go to every neighbour: all send displacements are zero.
+        self._kind = MPI_TYPES[like.dtype]
         self._graph = graph
-        self._message = (
-            [self.send.numpy(), (counts, [0] * degree), kind],
-            [self.receive.numpy(), (counts, [j * length for j in range(degree)]), kind],
-        )
-        self._request: MPI.Prequest | None
-        try:
-            self._request = graph.Neighbor_alltoallv_init(*self._message)
-        except NotImplementedError:  # MPI-3
-            self._request = None
+        self._request: MPI.Prequest | None = None
 
-    def exchange(self) -> None:
-        """Send ``packed`` to every neighbour and wait for theirs to be in ``arrived``."""
+    def persist(self, receivers: int) -> None:
+        """Plan one request for all exchanges with all neighbours of the graph; collective."""
+        sources, length = self.receive.shape
+        # The same bytes go to every neighbour: all send displacements are zero.
+        to = ([length] * receivers, [0] * receivers)
+        from_ = ([length] * sources, [j * length for j in range(sources)])
+        with suppress(NotImplementedError):  # MPI-3: the messages go one by one
+            self._request = self._graph.Neighbor_alltoallv_init(
+                [self.send.numpy(), to, self._kind], [self.receive.numpy(), from_, self._kind]
+            )
+
+    def exchange(self, links: Links) -> None:
+        """Send ``packed`` to the destinations; wait for the sources' to be in ``arrived``."""
         if self.staged:
             self.send.copy_(self.packed)
         if self._request is None:
-            self._graph.Neighbor_alltoallv(*self._message)
+            self._exchange_one_by_one(links)
         else:
             self._request.Start()
             self._request.Wait()
         if self.staged:
             self.arrived.copy_(self.receive)
+
+    def _exchange_one_by_one(self, links: Links) -> None:
+        # A neighbourhood collective would send empty messages along the links that rest.
+        graph, kind, sent = self._graph, self._kind, self.send.numpy()
+        rows = zip(self.receive.numpy(), links.sources, strict=True)
+        requests = [graph.Irecv([row, kind], j) for row, j in rows]
+        requests += [graph.Isend([sent, kind], j) for j in links.destinations]
+        MPI.Request.Waitall(requests)
 
     def close(self) -> None:
         """Free the persistent request."""
@@ -92,28 +103,40 @@ class Gossip:
 
     Args:
         comm: A communicator with one rank per agent, rank i being agent i.
-        weights: The mixing matrix W, the same on all ranks.
+        mixing: The matrices W_k, the same on all ranks.
         clock: Where the seconds of pack, wait and mix are added.
 
     Making one, ``average`` and ``close`` are collective.
     """
 
-    def __init__(self, comm: MPI.Intracomm, weights: Weights, clock: Clock) -> None:
-        own, others = weights.row(comm.rank)
-        self.neighbours = tuple(others)
-        self._own, self._weights = own, tuple(others.values())
-        self._clock = clock
+    def __init__(self, comm: MPI.Intracomm, mixing: Mixing, clock: Clock) -> None:
+        self._agent, self._mixing, self._clock = comm.rank, mixing, clock
+        senders, receivers = mixing.edges().T
+        self.neighbours = tuple(receivers[senders == comm.rank].tolist())
+        sources = tuple(np.sort(senders[receivers == comm.rank]).tolist())
         self._graph = comm.Create_dist_graph_adjacent(
-            list(self.neighbours), list(self.neighbours), reorder=False
+            list(sources), list(self.neighbours), reorder=False
         )
-        sources, destinations, _ = self._graph.Get_dist_neighbors()
-        if not tuple(sources) == tuple(destinations) == self.neighbours:
+        found, destinations, _ = self._graph.Get_dist_neighbors()
+        if (tuple(found), tuple(destinations)) != (sources, self.neighbours):
             raise RuntimeError(
-                f"MPI reordered the neighbours {self.neighbours}: "
-                f"sources {sources}, destinations {destinations}"
+                f"MPI reordered the sources {sources} to {found}, "
+                f"or the destinations {self.neighbours} to {destinations}"
             )
-        self._plans: dict[tuple[int, torch.dtype, torch.device], Plan] = {}
-        self.traffic = Traffic(0, 0, np.zeros(len(others), dtype=np.int64))
+        self._plans: dict[tuple[int, int, torch.dtype, torch.device], Plan] = {}
+        self.traffic = Traffic(0, 0, np.zeros(len(self.neighbours), dtype=np.int64))
+        self._take(0)
+
+    def turn_to(self, k: int) -> None:
+        """Mix with W_k from now on; local."""
+        if self._mixing.turn(k) != self._turn:
+            with self._clock("mix"):
+                self._take(k)
+
+    def _take(self, k: int) -> None:
+        self._turn = self._mixing.turn(k)
+        self._links = self._mixing.links(self._agent, k)
+        self._active = np.isin(self.neighbours, self._links.destinations)
 
     def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return sum_j w_ij v_j for every v of ``tensors``, all sent as one message.
@@ -129,20 +152,23 @@ class Gossip:
         with self._clock("pack"):
             torch.cat(tuple(tensors), out=plan.packed)
         with self._clock("wait"):
-            plan.exchange()
+            plan.exchange(self._links)
         with self._clock("mix"):
-            mixed = plan.packed * self._own
-            for w_ij, v_j in zip(self._weights, plan.arrived, strict=True):
+            mixed = plan.packed * self._links.own
+            for w_ij, v_j in zip(self._links.sources.values(), plan.arrived, strict=True):
                 mixed.add_(v_j, alpha=w_ij)
         self.traffic.rounds += 1
-        self.traffic.messages += len(self.neighbours)
-        self.traffic.bytes_to += plan.send.nbytes
+        self.traffic.messages += len(self._links.destinations)
+        self.traffic.bytes_to += plan.send.nbytes * self._active
         return torch.split(mixed, lengths)
 
     def _plan(self, like: Tensor, length: int) -> Plan:
-        key = (length, like.dtype, like.device)
+        sources = len(self._links.sources)
+        key = (sources, length, like.dtype, like.device)
         if key not in self._plans:
-            self._plans[key] = Plan(self._graph, len(self.neighbours), like, length)
+            self._plans[key] = Plan(self._graph, sources, like, length)
+            if self._mixing.steady:
+                self._plans[key].persist(len(self.neighbours))
         return self._plans[key]
 
     def close(self) -> None:

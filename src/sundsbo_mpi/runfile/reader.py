@@ -40,10 +40,10 @@ class RunData:
     """A run file's contents; every series has one row per evaluation that counts.
 
     With r rows, n agents and E directed edges: scalar series have shape (r,), those of ``agents``
-    (r, n) and ``edge_bytes`` (r, E).  ``weights`` is the (n, n) matrix.  ``planned`` rows were
-    foreseen; ``modified`` is the time of the last write (UTC).  ``attributes`` are the root
-    attributes but for the parsed ``config``; ``final`` maps the saved variables to their shapes
-    (n, d), see ``read_final``.
+    (r, n) and ``edge_bytes`` (r, E).  ``weights`` has the T matrices of a period one below the
+    other, (T n, n).  ``planned`` rows were foreseen; ``modified`` is the time of the last write
+    (UTC).  ``attributes`` are the root attributes but for the parsed ``config``; ``final`` maps the
+    saved variables to their shapes (n, d), see ``read_final``.
     """
 
     path: Path
@@ -230,7 +230,8 @@ def _weights(stored: h5py.Dataset | h5py.Group, agents: int) -> csr_array:
         parts = tuple(stored[name][()] for name in ("data", "indices", "indptr"))
         weights = csr_array(parts, shape=tuple(stored.attrs["shape"]))
         weights.check_format(full_check=True)
-    if weights.shape != (agents, agents) or weights.dtype.kind != "f" or not agents:
+    whole = agents and weights.shape[1] == agents and weights.shape[0] % agents == 0
+    if not whole or weights.dtype.kind != "f":
         raise ValueError(f"its weights are {weights.shape} for {agents} agents")
     return weights
 

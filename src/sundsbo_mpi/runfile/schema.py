@@ -4,8 +4,11 @@
 
 =============================  =========  ============================================
 / (attributes)                            format, status, ended, config, versions, ...
-/topology/weights              (n, n)     up to n = 2000; above it a group in CSR form:
-                                          data, indices, indptr and the attribute shape
+/topology/weights              (T n, n)   the T matrices of a period one below the other, T = 1
+                                          where W does not change and 0 where it is drawn for ever
+                                          (see the attribute topology_recipe); above n = 2000 a
+                                          group in CSR form: data, indices, indptr and the attribute
+                                          shape
 /topology/edges                (E, 2)     sender, receiver
 /agents/<name>                 (n,)       host, device, threads, train_samples, ...
 /metrics/rows                  ()         evaluations written so far
@@ -70,9 +73,9 @@ class RunPlan:
     """All that fixes the size of a run file before its first row.
 
     ``rows`` counts the planned evaluations, the one before the first iteration included;
-    ``variables`` maps a name to its dimension d; ``edges`` has shape (E, 2); ``weights`` is the
-    (n, n) matrix, dense or CSR; ``agents_info`` has one array of shape (n,) for each of ``FACTS``;
-    ``dtype`` is the type of the final variables.
+    ``variables`` maps a name to its dimension d; ``edges`` has shape (E, 2); ``weights`` has
+    the T matrices of a period one below the other, dense or CSR; ``agents_info`` has one array of
+    shape (n,) for each of ``FACTS``; ``dtype`` is the type of the final variables.
     """
 
     agents: int
@@ -129,7 +132,8 @@ def series(plan: RunPlan) -> Shapes:
 def size(plan: RunPlan) -> int:
     """Return how many bytes the file takes, to within what HDF5 adds for its own use."""
     numbers = sum(math.prod((plan.rows, *shape)) for shape, _ in series(plan).values())
-    numbers += csr_array(plan.weights).nnz if plan.agents > DENSE_UP_TO else plan.agents**2
+    dense = math.prod(np.shape(plan.weights))
+    numbers += csr_array(plan.weights).nnz if plan.agents > DENSE_UP_TO else dense
     text = sum(len(value) for value in plan.attributes.values() if isinstance(value, str))
     final = plan.agents * sum(plan.variables.values()) * np.dtype(plan.dtype).itemsize
     return 8 * numbers + text + plan.save_final * final

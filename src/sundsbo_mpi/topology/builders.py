@@ -114,7 +114,7 @@ def star(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
 @_builder
 def complete(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Complete graph: all agents are linked, with w_ij = 1/n if nothing else is said."""
-    _check_entries(agents, 1.0)
+    check_entries(agents, 1.0)
     return weighted(adjacency(agents, np.column_stack(np.triu_indices(agents, 1))), edge_weight)
 
 
@@ -159,7 +159,7 @@ def erdos_renyi(
         raise UsageError(f"got probability {p:g}, expected 0 to 1; change --probability.")
     if seed < 0:
         raise UsageError(f"got seed {seed}, expected at least 0; change --seed.")
-    _check_entries(agents, p)
+    check_entries(agents, p)
     rng = np.random.default_rng(seed)
     for _ in range(1000):
         later = [i + 1 + np.flatnonzero(rng.random(agents - 1 - i) < p) for i in range(agents)]
@@ -174,8 +174,12 @@ def erdos_renyi(
     )
 
 
-def _check_entries(agents: int, share: float) -> None:
-    """Refuse, before anything is drawn, a graph with that share of all links, if it is too much."""
+def check_entries(agents: int, share: float) -> None:
+    """Refuse, before anything is made, weights for that share of all links, if they are too many.
+
+    Raises:
+        UsageError: There are more than ``MOST_ENTRIES``.
+    """
     entries = share * agents**2
     if entries > MOST_ENTRIES:
         raise UsageError(

@@ -10,17 +10,20 @@ from scipy.sparse import coo_array, csr_array
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 RHO_BELOW = 1 - 1e-12
 
 
-def canonical(matrix: Any, name: str) -> tuple[csr_array, float]:
+def canonical(matrix: Any, name: str, *, connects: bool = True) -> tuple[csr_array, float]:
     """Return the matrix as float64 rows without stored zeros, and the tolerance its dtype earns.
 
     Args:
         matrix: Dense or sparse, of any real dtype.
         name: What the matrix is called in messages.
+        connects: Whether it must connect all agents, and so have enough entries for it.
 
     Raises:
         UsageError: It is not a square matrix of real numbers, or has too few for its size.
@@ -38,7 +41,7 @@ def canonical(matrix: Any, name: str) -> tuple[csr_array, float]:
     agents = matrix.shape[0]
     # Rows take memory even where they are empty, so this comes before they are laid out.
     entries = int(getattr(matrix, "nnz", agents**2))
-    if entries < 2 * (agents - 1):
+    if connects and entries < 2 * (agents - 1):
         raise UsageError(
             f"bad weights '{name}': there are {entries} entries for {agents} agents, expected "
             f"at least {2 * (agents - 1)}, without which no graph is connected; correct the size "
@@ -67,6 +70,40 @@ def require_structure(matrix: csr_array, name: str, tolerance: float) -> None:
     _symmetry(matrix, name, tolerance)
     _sums(matrix, name, tolerance)
     _connection(matrix, name)
+
+
+def require_doubly_stochastic(matrix: csr_array, name: str, tolerance: float) -> None:
+    """Refuse a matrix of a sequence unless it is finite, non-negative and doubly stochastic.
+
+    Args:
+        matrix: (n, n) float64 with sorted rows and no stored zeros.
+        name: What the matrix is called in messages.
+        tolerance: By how much sums may miss one.
+
+    Raises:
+        UsageError: Names the worst entry, row or column.
+    """
+    _signs(matrix, name)
+    _sums(matrix, name, tolerance)
+
+
+def require_together(matrices: Sequence[csr_array], rho: float, name: str) -> None:
+    """Refuse a sequence unless a period of its matrices connects all agents and contracts.
+
+    Args:
+        matrices: The matrices of a period.
+        rho: The shrinkage of the disagreement by a period.
+        name: What the sequence is called in messages.
+
+    Raises:
+        UsageError: Their graphs together are not connected, or ρ is one.
+    """
+    _connection(csr_array(sum(matrices[1:], matrices[0])), name)
+    if rho >= RHO_BELOW:
+        raise UsageError(
+            f"bad weights '{name}': rho = {rho:.12g} over the period of {len(matrices)}, expected "
+            "rho < 1; give the agents self-weights, for instance by (I + W)/2."
+        )
 
 
 def require_contraction(rho: float, lambda_min: float, name: str) -> None:

@@ -12,14 +12,18 @@ from sundsbo_mpi.figures import check_picture, save_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sundsbo_mpi.topology.weights import Weights
+    from sundsbo_mpi.topology.mixing import Mixing
 
 EDGE_COLOUR, AGENT_COLOUR, TEXT_COLOUR = "#0072B2", "#F0E442", "#1A1A1A"
 LABELLED_UP_TO = 200
 
 
-def draw_weights(weights: Weights, path: str) -> None:
-    """Draw the graph of W; the suffix of ``path`` says whether it is .png, .pdf or .svg.
+def draw_weights(weights: Mixing, path: str) -> None:
+    """Draw the graph of W, or of the average of the W_k.
+
+    Args:
+        weights: What to draw.
+        path: The picture; its suffix says whether it is .png, .pdf or .svg.
 
     Raises:
         UsageError: matplotlib is not installed, the suffix is unknown, or the file cannot be
@@ -36,8 +40,7 @@ def draw_weights(weights: Weights, path: str) -> None:
     figure = Figure(figsize=(7, 7))
     axes = figure.add_subplot()
     axes.set_title(
-        f"{weights.name}\nn = {weights.agents}, ρ = {weights.rho_text}, "
-        f"smallest eigenvalue {round(weights.lambda_min, 9) + 0.0:.4g}",
+        f"{weights.description}\nn = {weights.agents}, ρ = {weights.rho_text}{_smallest(weights)}",
         color=TEXT_COLOUR,
     )
     axes.set_axis_off()
@@ -46,15 +49,22 @@ def draw_weights(weights: Weights, path: str) -> None:
     save_picture(figure, path, bbox="tight")
 
 
-def _draw_graph(axes: Axes, weights: Weights) -> None:
+def _smallest(weights: Mixing) -> str:
+    if weights.lambda_min is None:
+        return ""
+    return f", smallest eigenvalue {round(weights.lambda_min, 9) + 0.0:.4g}"
+
+
+def _draw_graph(axes: Axes, weights: Mixing) -> None:
     import networkx as nx
 
-    edges = weights.edges()
-    edges = edges[edges[:, 0] < edges[:, 1]]
-    graph = nx.Graph()
+    edges, mean = weights.edges(), weights.mean
+    if weights.symmetric:
+        edges = edges[edges[:, 0] < edges[:, 1]]
+    graph = nx.Graph() if weights.symmetric else nx.DiGraph()
     graph.add_nodes_from(range(weights.agents))
     graph.add_edges_from(edges.tolist())
-    shares = np.array([weights.matrix[i, j] for i, j in edges])
+    shares = np.array([mean[j, i] for i, j in edges])
     size = min(600.0, 12000 / weights.agents)
     scale = min(6.0, 24 / weights.agents**0.5) / max(shares, default=1)
     place = _layout(graph)
@@ -65,6 +75,7 @@ def _draw_graph(axes: Axes, weights: Weights) -> None:
         edgelist=edges.tolist(),
         width=(scale * shares).tolist(),
         edge_color=EDGE_COLOUR,
+        node_size=size,
     )
     nx.draw_networkx_nodes(
         graph, place, ax=axes, node_size=size, node_color=AGENT_COLOUR, edgecolors=TEXT_COLOUR

@@ -7,14 +7,20 @@ import gzip
 import os
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.cycle import Cycle
 from sundsbo_mpi.topology.graphs import PARSERS, read_graph
-from sundsbo_mpi.topology.matrices import WRITERS, read_matrix
+from sundsbo_mpi.topology.matrices import WRITERS, keeping, read_matrix
+from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.reading import FORMATS, GRAPH_SUFFIXES, MATRIX_SUFFIXES, Reading
+from sundsbo_mpi.topology.redrawn import Redrawn
 from sundsbo_mpi.topology.weights import Weights
 
 if TYPE_CHECKING:
@@ -44,18 +50,18 @@ class Loaded:
     """Weights from a file, with what must be said about how it was read.
 
     Args:
-        weights: The checked weights, named after the file.
+        weights: The checked weights or sequence of weights, named after the file.
         notes: Sentences to say aloud, in order.
         node_ids: The file's name of every agent; "0", "1", … where it has none.
     """
 
-    weights: Weights
+    weights: Mixing
     notes: tuple[str, ...]
     node_ids: tuple[str, ...]
 
 
 def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
-    """Read a weight matrix, or a graph that gets weights, from a file that may be gzipped.
+    """Read a weight matrix, a sequence, or a graph that gets weights; the file may be gzipped.
 
     Args:
         path: The file; its suffix (before .gz) says the format unless ``reading`` does.
@@ -64,18 +70,14 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
     Raises:
         UsageError: The file is missing, damaged, of no known format, or holds a bad matrix.
     """
-    form, content = _format(path, reading), _content(path)
+    form, content, name = _format(path, reading), _content(path), Path(path).name
     graph = form in PARSERS
     if not graph and (reading.weights is not None or reading.undirected):
         flag = "--undirected" if reading.weights is None else "--weights"
         raise UsageError(f"'{path}' is a matrix, {flag} is for graphs; leave {flag} out.")
     try:
-        if content.startswith(GZIP):
-            content = gzip.decompress(content)
-        if graph:
-            matrix, notes, node_ids = read_graph(content, form, reading)
-        else:
-            (matrix, node_ids), notes = read_matrix(content, form), ()
+        found, notes, node_ids = _parsed(content, form, reading)
+        recipe = Redrawn.from_recipe(found, name) if isinstance(found, Mapping) else None
     except UsageError as error:
         raise UsageError(f"'{path}': {error}") from error
     except DAMAGED + _networkx_errors(graph) as error:
@@ -85,10 +87,10 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
             f"check the file, or name its format with --format ({', '.join(FORMATS)})."
         ) from error
     try:
-        weights = Weights(matrix, Path(path).name)
+        weights = recipe or _judged(found, name)
     except MemoryError as error:
         raise UsageError(
-            f"'{path}' holds {matrix.shape[0]} agents, which do not fit into memory; "
+            f"'{path}' holds {found.shape[-1]} agents, which do not fit into memory; "
             "give a smaller matrix, or a sparse one (.npz of SciPy, .mtx)."
         ) from error
     if node_ids and len(node_ids) != weights.agents:
@@ -100,8 +102,24 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
     return Loaded(weights, tuple(f"'{path}': {note}." for note in notes), node_ids or numbers)
 
 
-def write_weights(weights: Weights, path: str, node_ids: Sequence[str] = ()) -> None:
-    """Write W so that it reads back bit by bit; the file appears whole or not at all.
+def _parsed(
+    content: bytes, form: str, reading: Reading
+) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
+    """Return the matrix, stack or recipe, the sentences to say aloud, and the node ids if any."""
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
+    if form in PARSERS:
+        return read_graph(content, form, reading)
+    found, node_ids = read_matrix(content, form)
+    return found, (), node_ids
+
+
+def _judged(found: Any, name: str) -> Mixing:
+    return Cycle(tuple(found), name) if np.ndim(found) == 3 else Weights(found, name)
+
+
+def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> None:
+    """Write weights that read back bit by bit; the file appears whole or not at all.
 
     Args:
         weights: What to write.
@@ -110,13 +128,14 @@ def write_weights(weights: Weights, path: str, node_ids: Sequence[str] = ()) -> 
         node_ids: Names of the agents, kept in .npz, and as comments in .txt and .mtx.
 
     Raises:
-        UsageError: The suffix is unknown or the file cannot be written.
+        UsageError: The suffix is unknown or not one for a sequence, or the file cannot be written.
     """
     suffix, zipped = _suffix(path)
-    if suffix not in WRITERS:
+    if suffix not in keeping(weights):
+        what = "" if weights.steady else " for weights that change"
         raise UsageError(
             f"cannot write '{path}': its suffix is '{suffix}', expected one of "
-            f"{', '.join(WRITERS)} (and .gz after it); change the name."
+            f"{', '.join(keeping(weights))}{what} (and .gz after it); change the name."
         )
     content = WRITERS[suffix](weights, node_ids)
     partial = f"{path}.{os.getpid()}.part"

@@ -1,6 +1,7 @@
 """Matrices as bytes: .npz (dense or sparse), .npy, text and MatrixMarket, read and written.
 
-No format here can carry code: pickled objects are refused.
+NumPy's formats also hold a stack of matrices, (T, n, n), and .npz the recipe of random ones.  No
+format here can carry code: pickled objects are refused.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ from sundsbo_mpi.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sundsbo_mpi.topology.weights import Weights
+    from numpy.typing import NDArray
+
+    from sundsbo_mpi.topology.mixing import Mixing
 
 NODE_IDS = "node_ids"
+RECIPE = "kind"
+"""The member by which a recipe is known."""
 
 
 def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
-    """Read a sparse matrix as saved by SciPy, or the only matrix of a NumPy archive."""
+    """Read a sparse matrix as saved by SciPy, the only array of a NumPy archive, or a recipe."""
     if not zipfile.is_zipfile(BytesIO(content)):
         raise ValueError("it is no .npz archive")
     with np.load(BytesIO(content), allow_pickle=False) as archive:
         node_ids = tuple(map(str, archive[NODE_IDS])) if NODE_IDS in archive else ()
         names = [name for name in archive.files if name != NODE_IDS]
+        if RECIPE in names:
+            return {name: archive[name].tolist() for name in names}, node_ids
         if "format" not in names:
             if len(names) != 1:
                 raise ValueError(f"it holds the arrays {', '.join(names) or '(none)'}, not just W")
@@ -71,7 +78,9 @@ READERS: dict[str, Callable[[bytes], tuple[Any, tuple[str, ...]]]] = {
 
 
 def read_matrix(content: bytes, form: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the dense or sparse matrix in ``content``, and the node ids stored with it, if any.
+    """Return what is in ``content``, and the node ids stored with it, if any.
+
+    It is a dense or sparse matrix, a dense stack of matrices, or a recipe, which is a mapping.
 
     Raises:
         UsageError: The content holds pickled Python objects.
@@ -89,62 +98,80 @@ def read_matrix(content: bytes, form: str) -> tuple[Any, tuple[str, ...]]:
         ) from error
 
 
-def _write_npz(weights: Weights, node_ids: Sequence[str]) -> bytes:
-    matrix, buffer = weights.matrix, BytesIO()
-    # The members are those of scipy.sparse.save_npz, which reads past the node ids.
-    members: dict[str, Any] = {
-        "data": matrix.data,
-        "indices": matrix.indices,
-        "indptr": matrix.indptr,
-        "shape": np.array(matrix.shape),
-        "format": np.array(b"csr"),
-        "_is_array": np.array(True),
-    }
+def _write_npz(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
+    buffer = BytesIO()
+    if mixing.recipe:
+        members = {name: np.array(value) for name, value in mixing.recipe.items()}
+    elif len(mixing.matrices) > 1 or not mixing.symmetric:
+        members = {"stack": _dense(mixing)}
+    else:
+        (matrix,) = mixing.matrices
+        # The members are those of scipy.sparse.save_npz, which reads past the node ids.
+        members = {
+            "data": matrix.data,
+            "indices": matrix.indices,
+            "indptr": matrix.indptr,
+            "shape": np.array(matrix.shape),
+            "format": np.array(b"csr"),
+            "_is_array": np.array(True),
+        }
     if node_ids:
         members[NODE_IDS] = np.array(node_ids)
-    np.savez_compressed(buffer, **members)
+    np.savez_compressed(buffer, **members)  # type: ignore[arg-type]  # its stub wants a flag
     return buffer.getvalue()
 
 
-def _write_npy(weights: Weights, node_ids: Sequence[str]) -> bytes:
+def _write_npy(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
     buffer = BytesIO()
-    np.save(buffer, weights.matrix.toarray(), allow_pickle=False)
+    alone = mixing.steady and mixing.symmetric
+    np.save(buffer, _dense(mixing)[0] if alone else _dense(mixing), allow_pickle=False)
     return buffer.getvalue()
 
 
-def _write_text(weights: Weights, node_ids: Sequence[str]) -> bytes:
-    comments = [f"# {line}\n" for line in _comment(weights, node_ids).splitlines()]
-    return "".join(comments).encode() + _rows(weights, " ")
+def _dense(mixing: Mixing) -> NDArray[np.float64]:
+    """Return the stack (T, n, n) of a period."""
+    return np.stack([W.toarray() for W in mixing.matrices])
 
 
-def _write_csv(weights: Weights, node_ids: Sequence[str]) -> bytes:
-    return _rows(weights, ",")
+def _write_text(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
+    comments = [f"# {line}\n" for line in _comment(mixing, node_ids).splitlines()]
+    return "".join(comments).encode() + _rows(mixing, " ")
 
 
-def _write_mtx(weights: Weights, node_ids: Sequence[str]) -> bytes:
+def _write_csv(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
+    return _rows(mixing, ",")
+
+
+def _write_mtx(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
     from scipy.io import mmwrite
 
-    buffer = BytesIO()
-    mmwrite(buffer, weights.matrix, comment=_comment(weights, node_ids), precision=17)
+    buffer, comment = BytesIO(), _comment(mixing, node_ids)
+    mmwrite(buffer, mixing.matrices[0], comment=comment, precision=17)
     return buffer.getvalue()
 
 
-def _comment(weights: Weights, node_ids: Sequence[str]) -> str:
-    smallest = round(weights.lambda_min, 6) + 0.0  # never -0
-    facts = f"{weights.name}, rho = {weights.rho_text}, smallest eigenvalue {smallest:.6f}"
+def _comment(mixing: Mixing, node_ids: Sequence[str]) -> str:
+    smallest = round(mixing.lambda_min or 0.0, 6) + 0.0  # never -0
+    facts = f"{mixing.name}, rho = {mixing.rho_text}, smallest eigenvalue {smallest:.6f}"
     return "\n".join([facts, *(f"agent {i} = node {node}" for i, node in enumerate(node_ids))])
 
 
-def _rows(weights: Weights, mark: str) -> bytes:
+def _rows(mixing: Mixing, mark: str) -> bytes:
     # repr() gives the shortest digits that read back as the same float64.
-    dense = weights.matrix.toarray()
-    return "".join(mark.join(map(repr, row.tolist())) + "\n" for row in dense).encode()
+    return "".join(mark.join(map(repr, row.tolist())) + "\n" for row in _dense(mixing)[0]).encode()
 
 
-WRITERS: dict[str, Callable[[Weights, Sequence[str]], bytes]] = {
+WRITERS: dict[str, Callable[[Mixing, Sequence[str]], bytes]] = {
     ".npz": _write_npz,
     ".npy": _write_npy,
     ".txt": _write_text,
     ".csv": _write_csv,
     ".mtx": _write_mtx,
 }
+
+
+def keeping(mixing: Mixing) -> tuple[str, ...]:
+    """Return the suffixes of the formats that can hold it."""
+    if mixing.recipe:
+        return (".npz",)
+    return tuple(WRITERS) if mixing.steady and mixing.symmetric else (".npz", ".npy")

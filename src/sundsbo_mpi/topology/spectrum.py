@@ -1,4 +1,8 @@
-"""The two ends of the spectrum of W that matter, for ten agents as for ten thousand."""
+"""How fast W lets disagreement shrink.
+
+For one symmetric W the two ends of its spectrum that matter, for ten agents as for ten thousand;
+for matrices that change, what a period of them or a draw does.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ import numpy as np
 from scipy.sparse import csc_array
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
 DENSE_UP_TO = 1200
@@ -76,3 +83,31 @@ def _end(matrix: csr_array, end: Literal["LA", "SA"]) -> float:
         csc_array(matrix), 2, sigma=beyond, v0=v0, ncv=40, tol=1e-10, return_eigenvectors=False
     )
     return float(nearest.min())
+
+
+def second_modulus(matrices: Sequence[csr_array]) -> float:
+    """Return |λ_2| of the product W_{T-1} … W_0 of doubly stochastic matrices, 0 for one agent."""
+    product = _off_average(matrices[0])
+    for W in matrices[1:]:
+        product = _off_average(W) @ product
+    return float(abs(np.linalg.eigvals(product)).max())
+
+
+def mean_square_rho(draws: Sequence[csr_array], lasting: int) -> float:
+    """Return λ_max(E[BᵀB])^(1/(2T)), B = (W - 11ᵀ/n)^T, over symmetric draws that last T rounds."""
+    steps = [_off_average(W) for W in draws]
+    largest = max(float(np.linalg.norm(step, 2)) for step in steps)
+    if largest < np.finfo(float).eps:
+        return 0.0
+    # Against the largest one, the powers of which would otherwise vanish with a long T.
+    powers = [np.linalg.matrix_power(step / largest, lasting) for step in steps]
+    mean = np.mean([B.T @ B for B in powers], axis=0)
+    return float(largest * np.linalg.eigvalsh(mean)[-1] ** (1 / (2 * lasting)))
+
+
+def _off_average(matrix: csr_array) -> NDArray[np.float64]:
+    """Return W - 11ᵀ/n, which does to disagreement what W does; taken before W is multiplied.
+
+    The product of such differences is that of the W less 11ᵀ/n, and stays exact where that is tiny.
+    """
+    return np.asarray(matrix.toarray() - 1 / matrix.shape[0])

@@ -7,7 +7,6 @@ The paper assumes W non-negative, symmetric and doubly stochastic with eigenvalu
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,14 +15,16 @@ import numpy as np
 
 from sundsbo_mpi.topology.checks import canonical, require_contraction, require_structure
 from sundsbo_mpi.topology.links import halved
+from sundsbo_mpi.topology.mixing import Mixing, edges_of
 from sundsbo_mpi.topology.spectrum import extremes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(Mixing):
     """A valid weight matrix: agent i replaces v_i by Σ_j w_ij v_j in a round of gossip.
 
     Rows and columns may miss a sum of one by 1e-6, or by 1e-5 where ``matrix`` comes as float32;
@@ -62,19 +63,19 @@ class Weights:
         return self._extremes[0]
 
     @property
-    def spectral_gap(self) -> float:
-        """The share 1 - ρ by which a round of gossip shrinks the disagreement at least."""
-        return 1.0 - self.rho
-
-    @property
-    def rho_text(self) -> str:
-        """The digits of ρ: six decimals, or as many as tell it from one."""
-        return f"{self.rho:.{max(6, 1 - math.floor(math.log10(self.spectral_gap)))}f}"
-
-    @property
     def lambda_min(self) -> float:
         """The smallest eigenvalue λ_n, which is 1 for one agent."""
         return self._extremes[1]
+
+    @property
+    def matrices(self) -> tuple[csr_array, ...]:
+        """W alone."""
+        return (self.matrix,)
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
 
     @cached_property
     def sha256(self) -> str:
@@ -85,28 +86,22 @@ class Weights:
         digest.update(self.matrix.data.astype("<f8").tobytes())
         return digest.hexdigest()
 
-    def row(self, i: int) -> tuple[float, dict[int, float]]:
-        """Return w_ii and, in ascending order of j, the w_ij of the neighbours of agent i."""
-        span = slice(self.matrix.indptr[i], self.matrix.indptr[i + 1])
-        columns, values = self.matrix.indices[span].tolist(), self.matrix.data[span].tolist()
-        shares = dict(zip(columns, values, strict=True))
-        return shares.pop(i, 0.0), shares
+    def turn(self, k: int) -> int:
+        """Return 0: W does not change."""
+        return 0
 
-    def neighbours(self, i: int) -> tuple[int, ...]:
-        """Return the agents that agent i exchanges messages with, ascending, without i."""
-        return tuple(self.row(i)[1])
+    def at(self, k: int) -> csr_array:
+        """Return W, whatever k is."""
+        return self.matrix
 
     @cached_property
-    def degrees(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def degrees(self) -> NDArray[np.int64]:
         """The number of neighbours of every agent, (n,) int64."""
         return np.bincount(self.edges()[:, 0], minlength=self.agents)
 
-    def edges(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    def edges(self) -> NDArray[np.int64]:
         """Return every pair (i, j), i ≠ j, with i sending to j: (E, 2) int64, lexicographic."""
-        rows = np.repeat(np.arange(self.agents), np.diff(self.matrix.indptr))
-        pairs = np.column_stack([rows, self.matrix.indices]).astype(np.int64)
-        links: np.ndarray[tuple[int, int], np.dtype[np.int64]] = pairs[rows != pairs[:, 1]]
-        return links
+        return edges_of(self.matrix)
 
     def lazy(self) -> Weights:
         """Return (I + W) / 2, whose eigenvalues lie in (0, 1] with ρ = (1 + λ_2) / 2."""

@@ -1,0 +1,79 @@
+"""What ``sundsbo-mpi topology check`` tells of weights that are fit for gossip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sundsbo_mpi.algorithms import safe_for
+from sundsbo_mpi.topology.spectrum import second_modulus
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from sundsbo_mpi.topology import Mixing
+
+
+def facts(mixing: Mixing) -> dict[str, str]:
+    """Return what matters, by what it is called."""
+    alone = mixing.lambda_min is not None
+    return {
+        "agents n": str(mixing.agents),
+        **_graph(mixing),
+        **(_spectrum(mixing) if alone else _sequence(mixing)),
+        "SHA-256": mixing.sha256,
+        **_methods(mixing.lambda_min),
+    }
+
+
+def _graph(mixing: Mixing) -> dict[str, str]:
+    edges = mixing.edges()
+    count = len(edges) // 2 if mixing.symmetric else len(edges)
+    degrees = np.concatenate([_degrees(W) for W in mixing.sample])
+    told = f"{degrees.min()} to {degrees.max()}, mean {degrees.mean():.3g}"
+    kind = "edges" if mixing.symmetric else "directed edges"
+    return {kind: str(count), "degrees": told}
+
+
+def _degrees(W: csr_array) -> NDArray[np.int64]:
+    """Count to how many others each agent sends."""
+    return np.bincount(W.indices, minlength=W.shape[0]) - (W.diagonal() > 0)
+
+
+def _spectrum(mixing: Mixing) -> dict[str, str]:
+    return {
+        "rho": f"{round(mixing.rho, 12):.9g}",
+        "spectral gap 1 - rho": f"{mixing.spectral_gap:.6g}",
+        "smallest eigenvalue": f"{round(mixing.lambda_min or 0.0, 12) + 0.0:.9g}",
+    }
+
+
+def _sequence(mixing: Mixing) -> dict[str, str]:
+    each = [second_modulus([W]) for W in mixing.sample]
+    period = len(mixing.matrices)
+    told = {
+        "matrices": f"{period} in turn" if period else f"{len(each)} draws looked at",
+        "symmetric": "yes" if mixing.symmetric else "no",
+        "rho of each": f"{min(each):.6g} to {max(each):.6g}, mean {np.mean(each):.6g}",
+    }
+    if period:
+        told["rho of their product"] = f"{round(mixing.rho**period, 12):.9g}"
+    return told | {"rho per iteration": f"{round(mixing.rho, 12):.9g}"}
+
+
+def _methods(lambda_min: float | None) -> dict[str, str]:
+    safe = safe_for(lambda_min)
+    told = {"safe for": ", ".join(name for name, good in safe.items() if good)}
+    unsafe = [name for name, good in safe.items() if not good]
+    if not unsafe:
+        return told
+    if lambda_min is None:
+        return told | {"not safe for": f"{', '.join(unsafe)} (they need one symmetric matrix)"}
+    lazily = safe_for((1 + lambda_min) / 2)
+    cured = ", ".join(name for name in unsafe if lazily[name])
+    return told | {
+        "not safe for": ", ".join(unsafe),
+        "safe with (I + W)/2": f"{cured} (--set algorithm.lazy=true)",
+    }

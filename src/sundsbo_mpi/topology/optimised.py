@@ -1,0 +1,112 @@
+"""The rules that weight the edges of a given graph, from one pass over the edges to an optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.topology.links import adjacency, metropolis, with_rest
+from sundsbo_mpi.topology.weights import Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sundsbo_mpi.topology.mixing import Mixing
+
+NEGLIGIBLE = 1e-7
+"""Weights that the solver leaves below this are zero: the edge carries nothing."""
+
+
+def best_constant(graph: csr_array) -> csr_array:
+    """Return W = I - α L with the α that makes ρ smallest, L the graph's Laplacian.
+
+    α = 2/(λ_1(L) + λ_{n-1}(L)), from the largest and the smallest eigenvalue but for the zero.
+
+    Source: Xiao and Boyd, 2004, "Fast linear iterations for distributed averaging".
+
+    Differences from the source:
+        1. α is at most 1/d_max, so that no agent has a negative weight; ρ is convex in α, so that
+           this is the best of those.
+
+    Args:
+        graph: (n, n) zeros and ones, symmetric, zero diagonal.
+    """
+    degrees = np.asarray(graph.sum(axis=1))
+    if not degrees.any():
+        return csr_array(eye_array(graph.shape[0], format="csr"))
+    spectrum = np.linalg.eigvalsh(np.diag(degrees) - graph.toarray())
+    return with_rest(graph * min(2 / (spectrum[-1] + spectrum[1]), 1 / degrees.max()))
+
+
+def fastest(graph: csr_array) -> csr_array:
+    """Return the symmetric doubly stochastic W on the graph's edges with the smallest ρ.
+
+    minimise ‖W - 11ᵀ/n‖₂ over w >= 0 on the edges, with w_ii = 1 - Σ_j w_ij >= 0: the fastest
+    mixing Markov chain (Boyd, Diaconis and Xiao, 2004), a semidefinite programme.
+
+    Args:
+        graph: (n, n) zeros and ones, symmetric, zero diagonal.
+
+    Raises:
+        UsageError: cvxpy is not installed, or its solver found no solution.
+    """
+    try:
+        import cvxpy as cp
+    except ImportError as error:
+        raise UsageError(
+            "the fastest-mixing weights need cvxpy, which is not installed; "
+            "install it with: pip install 'sundsbo-mpi[optimise]'."
+        ) from error
+    agents = graph.shape[0]
+    i, j = np.nonzero(np.triu(graph.toarray(), 1))
+    if not i.size:
+        return csr_array(eye_array(agents, format="csr"))
+    ends = np.eye(agents)[:, i] - np.eye(agents)[:, j]
+    shares, rho = cp.Variable(i.size, nonneg=True), cp.Variable()
+    off_average = np.eye(agents) - 1 / agents - ends @ cp.diag(shares) @ ends.T
+    bound = rho * np.eye(agents)
+    programme = cp.Problem(
+        cp.Minimize(rho),
+        [bound + off_average >> 0, bound - off_average >> 0, abs(ends) @ shares <= 1],
+    )
+    programme.solve(solver=cp.CLARABEL)
+    if shares.value is None:
+        raise UsageError(
+            f"no fastest-mixing weights were found for {agents} agents ({programme.status}), "
+            "expected a solution; take another --rule."
+        )
+    found = np.where(shares.value > NEGLIGIBLE, shares.value, 0.0)
+    found /= max(1.0, (abs(ends) @ found).max())  # the solver may miss a sum of one by a little
+    both = np.concatenate([i, j]), np.concatenate([j, i])
+    return with_rest(csr_array((np.tile(found, 2), both), shape=graph.shape))
+
+
+RULES: dict[str, Callable[[csr_array], csr_array]] = {
+    "metropolis": metropolis,
+    "best-constant": best_constant,
+    "fastest": fastest,
+}
+
+
+def reweighted(mixing: Mixing, rule: str) -> Weights:
+    """Return new weights for the graph of a matrix.
+
+    Args:
+        mixing: One symmetric matrix, of which only the edges count.
+        rule: One of ``RULES``.
+
+    Raises:
+        UsageError: The rule is unknown or cannot be applied, or there is no one symmetric matrix.
+    """
+    if rule not in RULES:
+        raise unknown("rule", rule, RULES)
+    if not (mixing.steady and mixing.symmetric):
+        raise UsageError(
+            f"'{mixing.name}' has no one undirected graph, expected one to give new weights to; "
+            "leave --rule out."
+        )
+    graph = adjacency(mixing.agents, mixing.edges())
+    return Weights(RULES[rule](graph), f"{mixing.name}, {rule}")

@@ -1,0 +1,194 @@
+"""Connected random graphs with m neighbours per agent, drawn anew as the iterations go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.links import halved, metropolis
+from sundsbo_mpi.topology.mixing import Mixing
+from sundsbo_mpi.topology.spectrum import mean_square_rho
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KIND = "random"
+STREAM = 40
+"""Keeps these draws apart from all others of the same seed."""
+DRAWS = 100
+"""Draws from which ρ is estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Redrawn(Mixing):
+    """W_k of a random graph that is redrawn every T iterations, a function of (seed, k) alone.
+
+    A draw takes m uniformly from those that ``neighbours`` allow, links all agents to a ring in
+    random order, and then links random pairs of agents that both have fewer than m neighbours until
+    no such pair is left.  So the graph is connected, and every agent has m neighbours, except that
+    those who find no partner any more have fewer (one agent at least where n m is odd); m = 2 gives
+    the ring alone.  Its edges get Metropolis-Hastings weights.
+
+    Source: the dynamic topology of the SUN-DSBO paper.
+
+    Differences from the source:
+        1. It leaves open how a connected graph is found among those with m random neighbours.
+        2. It leaves open whether a random m belongs to the graph or to the agent; here to the
+           graph.
+
+    Args:
+        size: The number n of agents, at least 3.
+        neighbours: The smallest and the largest m, from 2 to n - 1.
+        every: The number T of iterations that a graph lasts.
+        seed: The seed of the draws.
+        halvings: How often W_k is replaced by (I + W_k) / 2.
+        name: What the matrices are called in messages and figures.
+
+    Raises:
+        UsageError: A number is out of its range.
+    """
+
+    size: int
+    neighbours: tuple[int, int]
+    every: int
+    seed: int
+    halvings: int
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.size < 3:
+            raise UsageError(
+                f"got {self.size} agents, expected at least 3 for a random graph; ask for more."
+            )
+        fewest, most = self.neighbours
+        if not 2 <= fewest <= most <= self.size - 1:
+            raise UsageError(
+                f"got {fewest} to {most} neighbours, expected 2 to {self.size - 1} of "
+                f"{self.size} agents; change --neighbours or --neighbours-max."
+            )
+        if self.every < 1 or self.seed < 0:
+            raise UsageError(
+                f"got every {self.every} and seed {self.seed}, expected at least 1 and at least 0; "
+                "change --every or --seed."
+            )
+
+    @classmethod
+    def from_recipe(cls, recipe: Mapping[str, Any], name: str) -> Self:
+        """Make it from the values of a ``recipe``.
+
+        Raises:
+            UsageError: A number is out of its range.
+            ValueError: They are not those of a recipe (KeyError, TypeError).
+        """
+        if recipe["kind"] != KIND:
+            raise ValueError(f"it holds a recipe of the unknown kind '{recipe['kind']}'")
+        fewest, most = recipe["neighbours"]
+        numbers = {key: int(recipe[key]) for key in ("every", "seed", "halvings")}
+        return cls(int(recipe["agents"]), (int(fewest), int(most)), name=name, **numbers)
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The values that fix all W_k, which files keep in place of matrices."""
+        return {
+            "kind": KIND,
+            "agents": self.size,
+            "neighbours": list(self.neighbours),
+            "every": self.every,
+            "seed": self.seed,
+            "halvings": self.halvings,
+        }
+
+    @property
+    def agents(self) -> int:
+        """The number n of agents."""
+        return self.size
+
+    @cached_property
+    def rho(self) -> float:
+        """The mean-square shrinkage of the disagreement per iteration, over the first 100 draws.
+
+        ρ = λ_max(E[BᵀB])^(1/(2T)) with B = (W - 11ᵀ/n)^T, so that the expected square of the
+        disagreement falls at least by ρ² per iteration (Boyd, Ghosh, Prabhakar and Shah, 2006).
+        """
+        return mean_square_rho(self.sample, self.every)
+
+    @property
+    def lambda_min(self) -> None:
+        """None: there is no one matrix."""
+        return None
+
+    @property
+    def matrices(self) -> tuple[csr_array, ...]:
+        """None: they never repeat."""
+        return ()
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
+
+    @cached_property
+    def sample(self) -> tuple[csr_array, ...]:
+        """The first 100 draws."""
+        return tuple(self.at(draw * self.every) for draw in range(DRAWS))
+
+    @property
+    def description(self) -> str:
+        """The name, the number of neighbours and how often they are redrawn."""
+        m = " to ".join(map(str, dict.fromkeys(self.neighbours)))
+        often = "iteration" if self.every == 1 else f"{self.every} iterations"
+        return f"{self.name} ({m} random neighbours, redrawn every {often})"
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the recipe."""
+        return hashlib.sha256(f"sundsbo-mpi {json.dumps(self.recipe)}\n".encode()).hexdigest()
+
+    def turn(self, k: int) -> int:
+        """Return k // T."""
+        return k // self.every
+
+    def at(self, k: int) -> csr_array:
+        """Draw W_k."""
+        key = np.random.SeedSequence(self.seed, spawn_key=(STREAM, self.turn(k)))
+        rng = np.random.default_rng(key)
+        m = int(rng.integers(*self.neighbours, endpoint=True))
+        W = metropolis(csr_array(connected_graph(self.size, m, rng).astype(float)))
+        for _ in range(self.halvings):
+            W = halved(W)
+        return W
+
+    def edges(self) -> NDArray[np.int64]:
+        """Return all pairs of agents: each of them is linked at one time or another."""
+        return np.argwhere(~np.eye(self.size, dtype=bool)).astype(np.int64)
+
+    def lazy(self) -> Redrawn:
+        """Return the same graphs with (I + W_k) / 2."""
+        return replace(self, halvings=self.halvings + 1, name=f"lazy {self.name}")
+
+
+def connected_graph(agents: int, m: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw a ring in random order, and link pairs with fewer than m >= 2 neighbours while any are.
+
+    Returns:
+        Who is linked to whom, (n, n), symmetric.
+    """
+    order = rng.permutation(agents)
+    linked = np.zeros((agents, agents), dtype=bool)
+    linked[order, np.roll(order, 1)] = linked[np.roll(order, 1), order] = True
+    room = [m - 2] * agents
+    free = np.argwhere(np.triu(~linked, 1)) if m > 2 else np.empty((0, 2), dtype=np.int64)
+    for i, j in rng.permutation(free).tolist():
+        if room[i] and room[j]:
+            linked[i, j] = linked[j, i] = True
+            room[i] -= 1
+            room[j] -= 1
+    return linked
