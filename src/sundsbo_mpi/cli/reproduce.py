@@ -1,0 +1,203 @@
+"""``sundsbo-mpi reproduce``: the paper's tables and figures, made again and compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sundsbo_mpi.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from sundsbo_mpi.reproduce.paper import Experiment, Label
+    from sundsbo_mpi.reproduce.plan import Job, Wish
+
+WIDTH = 160
+INTERRUPTED = "interrupted: finished runs are kept, the same command goes on with the others"
+
+
+@click.command()
+@click.argument("label", metavar="LABEL", required=False)
+@click.option("--list", "listing", is_flag=True, help="List all labels with what they cost.")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs per cell; the paper's 10.")
+@click.option("--only", multiple=True, metavar="CONDITION", help="Such as H=0.1; may be repeated.")
+@click.option("--methods", metavar="NAME,...", help="Only these methods, separated by commas.")
+@click.option("--iterations", type=click.IntRange(1), metavar="K", help="In place of the paper's.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting of all runs."
+)
+@click.option("--preset", metavar="NAME", help="In place of the table's own preset.")
+@click.option("--data-dir", metavar="DIR", help="Where the data sets' files are.")
+@click.option("--launcher", metavar="'mpirun -n {n}'", help="How n ranks are started.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    default="reproduction",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Of run files, topologies and comparisons.",
+)
+@click.option("--tuned", is_flag=True, help="With steps chosen on validation data.")
+@click.option("--tune", is_flag=True, help="Choose these steps from the table's grid.")
+@click.option("--collect", is_flag=True, help="Start nothing: compare the runs that are there.")
+@click.option("--submit", is_flag=True, help="Give the missing runs to Slurm as a job array.")
+@click.option("--dry-run", is_flag=True, help="Print the commands, or the array's script.")
+def command(label: str | None, listing: bool, out: Path, **options: Any) -> None:
+    """Make a table or figure of the paper again and put it beside the paper's.
+
+    \b
+    sundsbo-mpi reproduce --list
+    sundsbo-mpi reproduce tab:dcd --seeds 3 --only H=0.5 --data-dir data
+    sundsbo-mpi reproduce tab:dcd --set 'task.dataset="digits"' --iterations 100 --seeds 2
+
+    Only missing runs are started, one at a time; the same command again goes on where an earlier
+    one stopped.
+    """  # noqa: D301  (click takes the character \b, not a backslash)
+    from rich.console import Console
+
+    from sundsbo_mpi.reproduce import paper, running
+
+    # A file has no width, and breaking lines would spoil the tables.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    if listing or label is None:
+        _list(console)
+        return
+    found = paper.label(label)
+    if not found.experiments:
+        _show(found, out, console)
+        return
+    options["launcher"] = options["launcher"] or running.default_launcher()
+    try:
+        _reproduce(found, _wish(out, options), options, console)
+    except KeyboardInterrupt:
+        console.print(INTERRUPTED)
+        raise
+
+
+def _list(console: Console) -> None:
+    from sundsbo_mpi.reproduce.catalogue import catalogue
+
+    console.print(catalogue())
+
+
+def _show(label: Label, out: Path, console: Console) -> None:
+    """Say, or draw, what needs no run."""
+    from sundsbo_mpi.reproduce.report import folder_of
+
+    console.print(f"{label.name} ({label.kind}): {label.caption}", markup=False)
+    for name, topology in label.drawings.items():
+        from sundsbo_mpi.reproduce.topologies import build
+        from sundsbo_mpi.topology.draw import draw_weights
+
+        picture = folder_of(label, out, tuned=False) / f"{name}.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw_weights(build(10, topology), str(picture))
+        console.print(f"wrote {picture}", markup=False)
+
+
+def _wish(out: Path, options: dict[str, Any]) -> Wish:
+    from sundsbo_mpi.reproduce.plan import Wish
+
+    names = ("seeds", "only", "iterations", "sets", "preset", "data_dir")
+    methods = [name.strip() for name in (options["methods"] or "").split(",")]
+    chosen = tuple(name for name in methods if name)
+    return Wish(out.absolute(), methods=chosen, **{name: options[name] for name in names})
+
+
+def _reproduce(label: Label, wish: Wish, options: dict[str, Any], console: Console) -> None:
+    from sundsbo_mpi.reproduce import paper
+    from sundsbo_mpi.reproduce.plan import check, jobs
+    from sundsbo_mpi.reproduce.report import folder_of, report
+
+    experiments = [paper.experiment(name) for name in label.experiments]
+    check(experiments, wish)
+    if options["tune"]:
+        for experiment in experiments:
+            _tune(experiment, wish, options, console)
+        return
+    planned = {}
+    for experiment in experiments:
+        planned[experiment.name] = jobs(experiment, _steps(experiment, wish, options["tuned"]))
+    todo = [job for of in planned.values() for job in of]
+    if _run(todo, options, console, wish.directory):
+        folder = folder_of(label, wish.directory, tuned=options["tuned"])
+        report(label, planned, console, folder, _remark(options))
+
+
+def _remark(options: dict[str, Any]) -> str:
+    """Say what was asked for that changes the runs."""
+    names = ("preset", "iterations", "seeds", "tuned")
+    asked = [f"{name} {options[name]}" for name in names if options[name]] + [*options["sets"]]
+    return f"Other than the paper's: {', '.join(f'`{text}`' for text in asked)}." if asked else ""
+
+
+def _steps(experiment: Experiment, wish: Wish, tuned: bool) -> Wish:
+    from sundsbo_mpi.reproduce.tuning import tuned_steps
+
+    if not tuned:
+        return wish
+    methods = [m for m in experiment.methods if not wish.methods or m in wish.methods]
+    return dataclasses.replace(wish, steps=tuned_steps(experiment, methods, wish.directory))
+
+
+def _run(planned: Sequence[Job], options: dict[str, Any], console: Console, out: Path) -> bool:
+    """Start or submit what is missing; say whether there is something to compare now."""
+    from sundsbo_mpi.reproduce import running
+
+    if not planned:
+        raise UsageError("no method of --methods has the condition of --only: name others.")
+    running.command(planned[0], options["launcher"])  # a bad launcher is refused before all else
+    todo = [] if options["collect"] else running.missing(planned)
+    if options["submit"] and todo:
+        _submit(todo, options, out)
+        return False
+    if options["dry_run"]:
+        for words in running.commands(todo, options["launcher"]):
+            click.echo(shlex.join(words))
+        return False
+    if todo:
+        running.run_missing(todo, options["launcher"], console)
+    return True
+
+
+def _submit(todo: Sequence[Job], options: dict[str, Any], out: Path) -> None:
+    from sundsbo_mpi.reproduce import running, slurm
+
+    folder = out / "slurm"
+    text = slurm.array_script(todo, options["launcher"], folder)
+    if options["dry_run"]:
+        click.echo(text, nl=False)
+        return
+    running.prepare(todo)
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "array.sh"
+    script.write_text(text, encoding="utf-8")
+    again = [word for word in sys.argv[1:] if word != "--submit"]
+    array, collecting = slurm.submit(script, [*running.program(), *again, "--collect"])
+    click.echo(f"submitted {len(todo)} runs as job {array}; job {collecting} compares them after.")
+
+
+def _tune(experiment: Experiment, wish: Wish, options: dict[str, Any], console: Console) -> None:
+    from sundsbo_mpi.reproduce import tuning
+    from sundsbo_mpi.reproduce.writing import markdown, rich_table
+
+    trials = tuning.trials(experiment, wish)
+    if not _run([job for trial in trials for job in trial.jobs], options, console, wish.directory):
+        return
+    table = tuning.trials_table(trials)
+    console.print(rich_table(table))
+    assert experiment.tuning is not None
+    path = tuning.tuned_path(wish.directory, experiment.tuning.name)
+    base = wish.preset or experiment.preset
+    tuning.write_tuned(path, base, tuning.best(trials), shlex.join(sys.argv[1:]))
+    page = markdown(f"{path.stem}: choice of steps", (), [table])
+    path.with_suffix(".md").write_text(page, encoding="utf-8")
+    console.print(f"wrote {path}", markup=False)

@@ -1,0 +1,1 @@
+"""The paper's tables and figures: what they say, the runs that make them again, the comparison."""

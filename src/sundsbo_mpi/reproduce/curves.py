@@ -1,0 +1,115 @@
+"""The figures of an experiment: mean curves over iterations, seconds and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.figures import COLOURS, MARKERS, axis_label, save_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sundsbo_mpi.reproduce.paper import Experiment
+    from sundsbo_mpi.reproduce.results import Cell
+
+PANELS = ("iterations", "seconds of training", "bytes sent per agent (payload, mean)")
+HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "alpha": 0.6}
+
+
+def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
+    """Draw a row of three panels for every condition and metric; say whether there was anything.
+
+    A line is the mean over seeds, its band the standard deviation; bars are what the paper prints.
+
+    Raises:
+        UsageError: matplotlib is missing, or the picture cannot be saved.
+    """
+    shown = [cell for cell in cells if cell.runs]
+    conditions = dict.fromkeys(cell.condition for cell in shown)
+    rows = [(condition, metric) for condition in conditions for metric in experiment.metrics]
+    if not rows:
+        return False
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
+    except ImportError:
+        raise UsageError(
+            "drawing needs matplotlib, which is not installed: run pip install 'sundsbo-mpi[plot]'."
+        ) from None
+    figure = Figure(figsize=(11, 0.8 + 3.2 * len(rows)), layout="constrained")
+    grid = figure.subplots(len(rows), 3, sharey="row", squeeze=False)
+    for panels, (condition, metric) in zip(grid, rows, strict=True):
+        for axes, name in zip(panels, PANELS, strict=True):
+            _prepare(axes, name)
+        panels[2].xaxis.set_major_formatter(EngFormatter(unit="B"))
+        panels[0].set_ylabel(axis_label(metric))
+        panels[0].set_title(condition, loc="left")
+        if "accuracy" not in metric:
+            panels[0].set_yscale("log")
+        for number, method in enumerate(experiment.methods):
+            for cell in shown:
+                if (cell.method, cell.condition) == (method, condition):
+                    _draw(panels, cell, metric, number)
+                    _draw_printed(panels[0], experiment, cell, number)
+    _legend(figure, grid[0][0], printed=bool(experiment.printed))
+    save_picture(figure, output)
+    return True
+
+
+def _prepare(axes: Axes, name: str) -> None:
+    axes.set_xlabel(name)
+    axes.locator_params(axis="x", nbins=5)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, axes: Axes, *, printed: bool) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    if printed:
+        from matplotlib.lines import Line2D
+
+        handles.append(Line2D([], [], **_style(0) | {"color": "0.4"}, **HOLLOW))
+        names.append("hollow: printed in the paper")
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+
+
+def _draw(panels: Sequence[Axes], cell: Cell, metric: str, number: int) -> None:
+    runs = [run for run in cell.runs.values() if metric in run.curves]
+    if not runs:
+        return
+    curves = np.array([run.curves[metric] for run in runs])
+    ticks = (
+        runs[0].iteration,
+        np.mean([run.elapsed_s for run in runs], axis=0),
+        np.mean([run.agents["bytes_payload"].mean(axis=1) for run in runs], axis=0),
+    )
+    mean = curves.mean(axis=0)
+    std = curves.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros_like(mean)
+    every = max(len(mean) // 10, 1)
+    for axes, along in zip(panels, ticks, strict=True):
+        style = _style(number) | {"label": cell.method, "markevery": every, "markersize": 4}
+        axes.plot(along, mean, linewidth=1.4, **style)
+        axes.fill_between(along, mean - std, mean + std, color=style["color"], alpha=0.15)
+
+
+def _draw_printed(axes: Axes, experiment: Experiment, cell: Cell, number: int) -> None:
+    row = experiment.printed.get((cell.method, cell.condition))
+    if row is None or row.no_target:
+        return
+    style = _style(number) | HOLLOW
+    last = max(int(run.iteration[-1]) for run in cell.runs.values())
+    places = [place for place, k in enumerate(experiment.printed_at) if k <= last]
+    if places:
+        at = [experiment.printed_at[place] for place in places]
+        errors = [row.std[place] for place in places] if row.std else None
+        axes.errorbar(at, [row.mean[place] for place in places], yerr=errors, capsize=2, **style)
+
+
+def _style(number: int) -> dict[str, Any]:
+    return {"color": (*COLOURS, "0.35")[number % 7], "marker": MARKERS[number % len(MARKERS)]}

@@ -1,0 +1,163 @@
+"""From an experiment to its runs: one for every method, condition and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.cli.run import FLAGS
+from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.reproduce.topologies import topology_path
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.reproduce.paper import Condition, Experiment, Topology
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user wants other than the paper's; None and empty leave the experiment's own.
+
+    ``steps`` are settings by method that replace those of the conditions, such as tuned steps.
+    """
+
+    directory: Path
+    seeds: int | None = None
+    only: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    iterations: int | None = None
+    sets: tuple[str, ...] = ()
+    preset: str | None = None
+    data_dir: str | None = None
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: which cell it belongs to, how it is started, and how its file is recognised."""
+
+    method: str
+    condition: str
+    seed: int
+    agents: int
+    topology: Topology
+    topology_file: Path
+    arguments: tuple[str, ...]
+    """Of ``sundsbo-mpi run``."""
+    path: Path
+    wanted: Mapping[str, Any]
+    """The configuration in the form of ``identity``; empty where it was refused."""
+    refusal: str = ""
+
+
+def check(experiments: Sequence[Experiment], wish: Wish) -> None:
+    """Refuse conditions and methods that none of the experiments has, and one length for several.
+
+    Raises:
+        UsageError: so it is.
+    """
+    conditions = [condition for found in experiments for condition in found.conditions]
+    for kind, known, wanted in (
+        ("condition", [condition.name for condition in conditions], wish.only),
+        ("method", [method for found in experiments for method in found.methods], wish.methods),
+    ):
+        if odd := next((name for name in wanted if name not in known), None):
+            raise unknown(kind, odd, set(known))
+    if wish.iterations and any(condition.iterations for condition in conditions):
+        raise UsageError(
+            f"--iterations {wish.iterations}: the number of iterations is what varies here; choose "
+            "among the conditions with --only."
+        )
+
+
+def jobs(experiment: Experiment, wish: Wish) -> list[Job]:
+    """Plan the runs, seeds running slowest, so that all cells get their first run early."""
+    seeds = range(experiment.seeds if wish.seeds is None else wish.seeds)
+    return [
+        _job(experiment, condition, method, seed, wish)
+        for seed in seeds
+        for condition in experiment.conditions
+        if not wish.only or condition.name in wish.only
+        for method in experiment.methods
+        if not wish.methods or method in wish.methods
+    ]
+
+
+def _job(experiment: Experiment, condition: Condition, method: str, seed: int, wish: Wish) -> Job:
+    agents = condition.agents or experiment.agents
+    topology = condition.topology or experiment.topology or {}
+    file = topology_path(wish.directory, agents, topology)
+    iterations = wish.iterations or condition.iterations or experiment.iterations
+    flags = {
+        "topology": str(file),
+        "algorithm": method,
+        "data_dir": wish.data_dir,
+        "iterations": iterations,
+        "eval_every": _eval_every(experiment.eval_every, iterations),
+        "seed": seed,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    sets = (*experiment.settings, *condition.settings, *_own(condition, method, wish), *wish.sets)
+    preset = wish.preset or experiment.preset
+    wanted, refusal = _resolve(preset, given, sets)
+    digest = hashlib.sha256(json.dumps([wanted or sets, agents], sort_keys=True).encode())
+    task = wanted.get("task", {}).get("name", experiment.name)
+    name = f"{task}_{method}_seed{seed}_{digest.hexdigest()[:12]}.h5"
+    path = wish.directory / "runs" / name
+    words = ["--preset", preset] if preset else []
+    for flag, value in given.items():
+        words += [f"--{flag.replace('_', '-')}", str(value)]
+    for text in sets:
+        words += ["--set", text]
+    words += ["--output", str(path), "--overwrite"]
+    return Job(
+        method, condition.name, seed, agents, topology, file, tuple(words), path, wanted, refusal
+    )
+
+
+def _own(condition: Condition, method: str, wish: Wish) -> tuple[str, ...]:
+    """Return the settings of this method alone; chosen steps take the place of the paper's."""
+    if method in wish.steps:
+        return wish.steps[method]
+    found = condition.method_settings.items()
+    return tuple(text for pattern, texts in found if fnmatchcase(method, pattern) for text in texts)
+
+
+def _eval_every(usual: int, iterations: int) -> int:
+    """Return the usual distance of evaluations, or a fifth of a run too short for two of them."""
+    return usual if iterations >= 2 * usual else max(1, iterations // 5)
+
+
+def _resolve(
+    preset: str, flags: Mapping[str, Any], sets: tuple[str, ...]
+) -> tuple[dict[str, Any], str]:
+    """Return the configuration that the run will store, or why it would be refused."""
+    from sundsbo_mpi.config import Request, resolve
+
+    layer: dict[str, dict[str, Any]] = {}
+    for flag, value in flags.items():
+        table, key = FLAGS[flag]
+        layer.setdefault(table, {})[key] = value
+    try:
+        config = resolve(Request(flags=layer, sets=sets, preset=preset or None))
+    except UsageError as error:
+        return {}, str(error)
+    return identity(config.as_dict()), ""
+
+
+def identity(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what makes two runs the same: their configuration without places and devices.
+
+    Topology files of the same name have the same contents, wherever they are.
+    """
+    plain: dict[str, Any] = json.loads(json.dumps(config))
+    plain.pop("output", None)
+    plain.get("run", {}).pop("device", None)
+    plain.get("task", {}).pop("data_dir", None)
+    topology = plain.get("topology", {})
+    topology["file"] = Path(topology.get("file", "")).name
+    return plain

@@ -1,0 +1,158 @@
+"""Steps from one small grid that is the same for every method, chosen on validation data."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
+from sundsbo_mpi.reproduce.results import collect
+from sundsbo_mpi.reproduce.statistics import spread
+from sundsbo_mpi.reproduce.tables import Table, number
+from sundsbo_mpi.settings import preset
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.reproduce.paper import Experiment, Tuning
+
+METRIC = "validation_accuracy"
+SEEDS = 1
+COMMAND = "#   sundsbo-mpi "
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method with one set of steps."""
+
+    method: str
+    steps: Mapping[str, float]
+    jobs: tuple[Job, ...]
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The steps as ``--set`` takes them."""
+        return _settings(self.steps)
+
+    def score(self) -> float:
+        """Return the validation accuracy at the end, or -inf where a run is missing or diverged."""
+        (cell,) = collect(self.jobs)
+        value = spread(cell.last(METRIC).values())
+        complete = value.size == len(self.jobs) and math.isfinite(value.mean)
+        return value.mean if complete else -math.inf
+
+
+def trials(experiment: Experiment, wish: Wish) -> list[Trial]:
+    """Plan the grid for every method: factors on step_x times factors on all other steps.
+
+    Raises:
+        UsageError: the experiment has no grid.
+    """
+    tuning = experiment.tuning
+    if tuning is None or not tuning.step_x:
+        raise UsageError(f"{experiment.name} has no grid of steps: tune another table of its task.")
+    wish = dataclasses.replace(wish, only=(tuning.condition,), seeds=wish.seeds or SEEDS)
+    found = []
+    for method in [m for m in experiment.methods if not wish.methods or m in wish.methods]:
+        mine = dataclasses.replace(wish, methods=(method,))
+        usual = jobs(experiment, mine)[0]
+        if usual.refusal:
+            raise UsageError(usual.refusal)
+        for steps in _grid(usual.wanted["algorithm"], tuning):
+            chosen = dataclasses.replace(mine, steps={method: _settings(steps)})
+            found.append(Trial(method, steps, tuple(jobs(experiment, chosen))))
+    return found
+
+
+def _grid(algorithm: Mapping[str, Any], tuning: Tuning) -> Iterable[dict[str, float]]:
+    usual = {k: v for k, v in algorithm.items() if k.startswith("step_") and isinstance(v, float)}
+    for factor_x, factor in itertools.product(tuning.step_x, tuning.others):
+        # Rounded, since the product of two short decimals need not be one.
+        yield {
+            name: float(f"{step * (factor_x if name == 'step_x' else factor):.6g}")
+            for name, step in usual.items()
+        }
+
+
+def _settings(steps: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(f"algorithm.{name}={value}" for name, value in steps.items())
+
+
+def best(found: Sequence[Trial]) -> dict[str, Trial]:
+    """Return the trial with the highest validation accuracy of each method that has one."""
+    winners: dict[str, tuple[float, Trial]] = {}
+    for trial in found:
+        score = trial.score()
+        if math.isfinite(score) and score > winners.get(trial.method, (-math.inf, None))[0]:
+            winners[trial.method] = (score, trial)
+    return {method: trial for method, (_, trial) in winners.items()}
+
+
+def trials_table(found: Sequence[Trial]) -> Table:
+    """List every trial with its validation accuracy."""
+    rows = tuple(
+        (trial.method, ", ".join(trial.settings).replace("algorithm.", ""), _shown(trial.score()))
+        for trial in found
+    )
+    return Table("trials on validation data", ("method", "steps", "validation accuracy"), rows, 2)
+
+
+def _shown(score: float) -> str:
+    return number(score) if math.isfinite(score) else "missing or diverged"
+
+
+def write_tuned(path: Path, base: str, winners: Mapping[str, Trial], command: str) -> None:
+    """Write the preset ``base`` with the tuned steps of each method, and how they were found.
+
+    What the file holds of other methods, and the commands that found it, are kept.
+    """
+    import tomli_w
+
+    content: dict[str, Any] = copy.deepcopy({k: dict(v) for k, v in preset(base).items()})
+    commands = [f"{COMMAND}{command}"]
+    if path.exists():
+        old = path.read_text(encoding="utf-8")
+        commands = [line for line in old.splitlines() if line.startswith(COMMAND)] + commands
+        content = tomllib.loads(old)
+    for method, trial in winners.items():
+        content["algorithm"][method] = dict(trial.steps)
+    header = [f"# {base} with steps chosen on validation data, never on test data, by", *commands]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(dict.fromkeys(header)) + "\n\n" + tomli_w.dumps(content)
+    path.write_text(text, encoding="utf-8")
+
+
+def tuned_path(directory: Path, name: str) -> Path:
+    """Return where tuned steps are written, to be looked at and copied to presets/tuned."""
+    return directory / "tuned" / f"{name}.toml"
+
+
+def tuned_steps(
+    experiment: Experiment, methods: Sequence[str], directory: Path
+) -> dict[str, tuple[str, ...]]:
+    """Read the tuned steps of methods: those found in ``directory``, else those of the package.
+
+    Raises:
+        UsageError: a method has none.
+    """
+    if experiment.tuning is None:
+        raise UsageError(f"{experiment.name} has no tuned steps: leave --tuned out.")
+    name = experiment.tuning.name
+    own = tuned_path(directory, name)
+    packaged = resources.files("sundsbo_mpi").joinpath("presets", "tuned", f"{name}.toml")
+    source = own if own.exists() else packaged
+    content = tomllib.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    tables = content.get("algorithm", {})
+    if lacking := [method for method in methods if not isinstance(tables.get(method), dict)]:
+        raise UsageError(
+            f"there are no tuned steps of {', '.join(lacking)} for {experiment.name}: find them "
+            "with --tune, or leave them out with --methods."
+        )
+    return {method: _settings(tables[method]) for method in methods}

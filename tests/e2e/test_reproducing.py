@@ -1,0 +1,58 @@
+"""A figure of the paper from real runs, and from the same runs again."""
+
+import csv
+import sys
+
+import h5py
+import numpy as np
+from programs import BIN, finish
+
+FIGURE = ("reproduce", "toyopt", "--seeds", 2, "--iterations", 10, "--out", "my runs")
+LAUNCHER = f"'{BIN / 'mpirun'}' -n {{n}}"
+
+
+def test_a_figure_and_the_same_again(mpirun, sundsbo, tmp_path):
+    """Two methods, five agents, two seeds: four runs, and then none."""
+    result = sundsbo(*FIGURE, "--launcher", LAUNCHER)
+    assert result.returncode == 0, result.stderr + result.stdout
+    runs = sorted((tmp_path / "my runs" / "runs").glob("*.h5"))
+    assert len(runs) == 4
+    written = [path.stat().st_mtime_ns for path in runs]
+    with (tmp_path / "my runs" / "toyopt" / "table.csv").open() as file:
+        rows = {(r["method"], r["metric"], r["iteration"]): r for r in csv.DictReader(file)}
+    for method in ("sun-dsbo-se", "sun-dsbo-gt"):
+        mine = [path for path in runs if method in path.name]
+        with h5py.File(mine[0]) as one, h5py.File(mine[1]) as two:
+            errors = [run["metrics/task/error_bilevel_y"][-1] for run in (one, two)]
+        row = rows[method, "error_bilevel_y", "10"]
+        assert row["seeds"] == "2"
+        np.testing.assert_allclose(float(row["ours_mean"]), np.mean(errors))
+    again = sundsbo(*FIGURE, "--launcher", "no-such-launcher {n}")
+    assert again.returncode == 0, again.stderr
+    assert [path.stat().st_mtime_ns for path in runs] == written
+
+
+def test_a_run_that_cannot_start_is_a_cell_with_a_reason(sundsbo, tmp_path):
+    result = sundsbo(*FIGURE, "--launcher", f"'{sys.executable}' -c 'raise SystemExit({{n}})'")
+    assert result.returncode == 0, result.stderr
+    page = (tmp_path / "my runs" / "toyopt" / "table.md").read_text()
+    assert "| all | sun-dsbo-gt | 0 | failed: no word of its own" in page
+
+
+LOOK = """
+import sys
+from sundsbo_mpi.cli import main
+sys.argv = ["sundsbo-mpi", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("imported:", sorted({"mpi4py", "torch", "matplotlib", "sklearn"} & set(sys.modules)))
+"""
+
+
+def test_listing_needs_neither_mpi_nor_torch(tmp_path):
+    for arguments in (("--list",), ("--help",), ("tabledcp",)):
+        result = finish([sys.executable, "-c", LOOK, "reproduce", *arguments], tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.splitlines()[-1] == "imported: []", arguments
