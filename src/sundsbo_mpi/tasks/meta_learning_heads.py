@@ -1,0 +1,120 @@
+"""The linear heads of few-shot tasks: their logits, and how a new task gets its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch.nn.functional import cross_entropy, one_hot
+
+from sundsbo_mpi.tasks.options import require_count, require_number
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Fit(NamedTuple):
+    """How the head of a new task is fitted: S steps of size eta with momentum beta, and C_r."""
+
+    steps: int
+    step_size: float
+    momentum: float
+    regularisation: float
+
+
+def checked_fit(steps: int, step_size: float, momentum: float, regularisation: float) -> Fit:
+    """Return how new heads are fitted, if the task's options for it are in range.
+
+    Raises:
+        UsageError: One is not.
+    """
+    require_count("test_steps", steps)
+    require_number("test_step_size", step_size, 0)
+    require_number("test_momentum", momentum, 0, 1)
+    require_number("regularisation", regularisation, 0)
+    return Fit(steps, step_size, momentum, regularisation)
+
+
+class Scores(NamedTuple):
+    """How well images were told apart: right answers, summed cross-entropies, and images."""
+
+    right: int
+    loss: float
+    count: int
+
+
+def few_shot(support: Tensor, query: Tensor, ways: int, fit: Fit) -> Scores:
+    """Fit a head of its own to each task's support images and judge it on its query images.
+
+    Args:
+        support: Features of the support images, (tasks, images, features), ordered by class.
+        query: Features of the query images, likewise.
+        ways: Number of classes of a task.
+        fit: How the heads are fitted.
+    """
+    heads = fitted_heads(support, ways, fit)
+    guesses = logits(heads, query).argmax(dim=2)
+    right = int((guesses == labels(query[0], ways)).sum())
+    return Scores(right, float(head_loss(heads, query)) * guesses.numel(), guesses.numel())
+
+
+def labels(images: Tensor, ways: int) -> Tensor:
+    """Return the classes of a task's images or features, which are ordered by class.
+
+    Args:
+        images: The images of a task along its first dimension.
+        ways: Number of classes, which have equally many images.
+    """
+    every = torch.arange(ways, device=images.device)
+    return every.repeat_interleave(len(images) // ways)
+
+
+def head_loss(heads: Tensor, features: Tensor) -> Tensor:
+    """Return the mean cross-entropy of several tasks' images by their own heads.
+
+    Args:
+        heads: Shape (tasks, ways, features).
+        features: Shape (tasks, images, features), the images of a task ordered by class.
+    """
+    truth = labels(features[0], heads.shape[1]).repeat(len(heads))
+    return cross_entropy(logits(heads, features).flatten(0, 1), truth)
+
+
+def logits(heads: Tensor, features: Tensor) -> Tensor:
+    """Return the logits of every task's images by its own head.
+
+    Args:
+        heads: Shape (tasks, ways, features).
+        features: Shape (tasks, images, features).
+
+    Returns:
+        Shape (tasks, images, ways).
+    """
+    return torch.bmm(features, heads.transpose(1, 2))
+
+
+def fitted_heads(features: Tensor, ways: int, fit: Fit) -> Tensor:
+    """Fit the heads of several tasks, each alone, on the features of their support images.
+
+    From h = 0 and v = 0, fit.steps times:
+
+        v <- beta v + grad of (mean cross-entropy on the support images + C_r |h|^2)
+        h <- h - eta v
+
+    Args:
+        features: Those of the support images, shape (tasks, images, features), ordered by class.
+        ways: Number of classes of a task.
+        fit: S, eta, beta and C_r.
+
+    Returns:
+        Shape (tasks, ways, features).
+    """
+    truth = one_hot(labels(features[0], ways), ways).to(features.dtype)
+    heads = features.new_zeros(len(features), ways, features.shape[2])
+    velocity = torch.zeros_like(heads)
+    for _ in range(fit.steps):
+        excess = (logits(heads, features).softmax(dim=2) - truth) / len(truth)
+        slope = torch.bmm(excess.transpose(1, 2), features) + 2 * fit.regularisation * heads
+        velocity = fit.momentum * velocity + slope
+        heads = heads - fit.step_size * velocity
+    return heads
