@@ -17,8 +17,8 @@ import click
 import numpy as np
 import torch
 
-from sundsbo_mpi.algorithms import Horizon, SunOptions, method
-from sundsbo_mpi.settings import preset
+from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.startup import build_algorithm
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -32,16 +32,15 @@ AGENTS = 10
 @click.option("--seed", default=0, show_default=True)
 def main(data_dir: str | None, seed: int) -> None:
     """Run the control."""
-    settings = preset("paper/hyper-cleaning")
-    task = {k: v for k, v in settings["task"].items() if k != "name"}
-    task |= {"data_dir": data_dir, "heterogeneity": 1.0}
+    layer = {"task": {"data_dir": data_dir, "heterogeneity": 1.0}}
+    config = resolve(Request(preset="paper/hyper-cleaning", flags=layer))
+    task = {k: v for k, v in config.task.items() if k != "name"}
     shards = HyperCleaning.shards(agents=AGENTS, seed=seed, **task)
     tasks = [
         HyperCleaning(agent=i, agents=AGENTS, seed=seed, shard=shard, **task)
         for i, shard in enumerate(shards)
     ]
-    options = {k: v for k, v in settings["algorithm"].items() if k != "name"}
-    algorithm = method("sun-dsbo-gt").build(SunOptions(**options), Horizon(AGENTS, 500))
+    algorithm, _ = build_algorithm(config, AGENTS)
     agents = Lockstep(algorithm, tasks, np.eye(AGENTS))
     for iteration in (100, 500):
         agents.run(iteration - agents.k)

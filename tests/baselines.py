@@ -1,57 +1,13 @@
-"""What the tests of the remaining baselines share: options, and what the oracle makes of them."""
+"""What the oracle of the remaining baselines makes of a method and its options."""
 
 import bench
 import oracle
 import oracle_others
-import pytest
 import torch
 
 from sundsbo_mpi.algorithms import method
-from sundsbo_mpi.tasks.quadratic import Quadratic
 
 SINGLE_LEVEL = ("d-psgd", "gnsd")
-DECENTRALISED = ("dsgda-gt", "ma-dsbo", "mdbo", "vrdbo", "dsbo", "gossip-dsbo", *SINGLE_LEVEL)
-STEPS = {
-    "step_x": {"scale": 0.05, "power": 0.3},
-    "step_y": {"scale": 0.08, "power": 0.5},
-    "step_z": {"scale": 0.06, "power": 0.2},
-}
-OPTIONS = STEPS | {
-    "nu": 0.7,
-    "moving_average": {"scale": 0.8, "power": 0.1},
-    "inner_y": 3,
-    "inner_z": 2,
-    "eta": 0.8,
-    "terms": 4,
-    "lipschitz": 6.0,
-}
-"""Options with which everything moves and changes on the quadratic."""
-VARIANTS = [pytest.param(name, {}, id=name) for name in DECENTRALISED] + [
-    pytest.param("dsgda-gt", {"inner_y": 1}, id="dsgda-gt-single-loop")
-]
-every_baseline = pytest.mark.parametrize(("name", "changes"), VARIANTS)
-
-
-class Merged:
-    """Adds an ordinary training loss, f + g, which trains what ``single_level_variables`` says."""
-
-    single_level_variables = ("y",)
-
-    def single_level(self, x, y, batch):
-        return self.upper(x, y, batch) + self.lower(x, y, batch)
-
-
-class MergedQuadratic(Merged, Quadratic):
-    pass
-
-
-class MergedElsewhere(Merged, bench.Elsewhere):
-    pass
-
-
-def lively(name, **changes):
-    """Return the options of OPTIONS that the method has, and ``changes``."""
-    return {o: v for o, v in OPTIONS.items() if o in bench.option_names(name)} | changes
 
 
 def noise_of(tasks):
@@ -69,8 +25,8 @@ def history(name, options, tasks, W, iterations, problem=None):
     values = vars(method(name).options(**options))
     problem = problem or oracle.Quadratic(len(tasks), bench.SEED)
     known = (problem, W, bench.start_of(tasks), iterations, noise_of(tasks))
-    lam = {v: bench._function(values[f"step_{v}"]) for v in "xyz" if f"step_{v}" in values}
-    average = bench._function(values.get("moving_average"))
+    lam = {v: bench.function(values[f"step_{v}"]) for v in "xyz" if f"step_{v}" in values}
+    average = bench.function(values.get("moving_average"))
     match name:
         case "dsgda-gt":
             inner = values["inner_y"]
@@ -88,8 +44,10 @@ def history(name, options, tasks, W, iterations, problem=None):
             return oracle_others.neumann(
                 *known, lam=lam, rho=average, storm=name == "vrdbo", **series
             )
-        case _:
+        case "d-psgd" | "gnsd":
             trained = tasks[0].single_level_variables
             return oracle_others.single_level(
                 *known, lam=lam, trained=trained, tracked=name == "gnsd"
             )
+        case _:
+            raise KeyError(f"{name} has no oracle: write its recursion in oracle_others.py")

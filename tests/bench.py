@@ -36,13 +36,59 @@ def uneven():
     return W + np.diag(1 - W.sum(axis=1))
 
 
-class Elsewhere(Quadratic):
+class Merged(Quadratic):
+    """A quadratic with an ordinary training loss, f + g, which the single-level methods need."""
+
+    single_level_variables = ("y",)
+
+    def single_level(self, x, y, batch):
+        return self.upper(x, y, batch) + self.lower(x, y, batch)
+
+
+class Elsewhere(Merged):
     """A quadratic whose agents do not start at one point, which the program never does."""
 
     def start(self):
         rng = np.random.default_rng([SEED, self._agent])
         x, y = (rng.standard_normal(self.sizes[v]) for v in ("x", "y"))
         return torch.from_numpy(x), torch.from_numpy(y)
+
+
+class Counting(Merged):
+    """Counts the evaluations of f and g and the batches drawn."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.of_f, self.of_g, self.batches = 0, 0, []
+
+    def upper(self, x, y, batch):
+        self.of_f += 1
+        return super().upper(x, y, batch)
+
+    def lower(self, x, y, batch):
+        self.of_g += 1
+        return super().lower(x, y, batch)
+
+    def sample(self, k, draw=0):
+        self.batches.append((k, draw))
+        return super().sample(k, draw)
+
+
+def sweeps_of(monkeypatch):
+    """Return a list that gets, for every sweep of back-propagation, what it was for.
+
+    That is the number of variables differentiated along, and whether the graph was kept.
+    """
+    swept = []
+    grad = torch.autograd.grad
+
+    def counted(value, at, *vector, **options):
+        along = len(at) if isinstance(at, tuple) else 1
+        swept.append((along, options.get("create_graph", False)))
+        return grad(value, at, *vector, **options)
+
+    monkeypatch.setattr(torch.autograd, "grad", counted)
+    return swept
 
 
 def quadratics(agents=5, task=Quadratic, dtype=torch.float64, **options):
@@ -80,6 +126,9 @@ def noise_of(tasks):
 
 SUN = tuple(name for name, entry in METHODS.items() if issubclass(entry.options, SunOptions))
 AID = tuple(oracle_aid.METHODS)
+OTHERS = tuple(name for name in METHODS if name not in (*SUN, *AID, "meha"))
+DECENTRALISED = SUN + AID + OTHERS
+"""All methods but MEHA, which knows no neighbours; whatever is registered is held to the laws."""
 ALTERNATIVES = {"estimator": tuple(ESTIMATORS), "order": ORDERS}
 """Options that change what a method is, with all that they may be."""
 
@@ -97,8 +146,14 @@ def _variants():
 
 
 VARIANTS = tuple(_variants())
-"""Every method that the oracles know, with each of its alternatives: (name, options)."""
+"""SUN-DSBO and the AID methods, with each of their alternatives: (name, options)."""
+OTHER_VARIANTS = (
+    *(pytest.param(name, {}, id=name) for name in OTHERS),
+    pytest.param("dsgda-gt", {"inner_y": 1}, id="dsgda-gt-single-loop"),
+)
 every_variant = pytest.mark.parametrize(("name", "variant"), VARIANTS)
+every_other = pytest.mark.parametrize(("name", "variant"), OTHER_VARIANTS)
+every_method = pytest.mark.parametrize(("name", "variant"), VARIANTS + OTHER_VARIANTS)
 
 STEPS = {
     "step_x": {"scale": 0.05, "power": 0.3},
@@ -115,6 +170,12 @@ LIVELY = STEPS | {
     "rho_theta": 0.7,
     "moving_average": {"scale": 0.8, "power": 0.1},
     "projection_radius": 0.2,
+    "nu": 0.7,
+    "inner_y": 3,
+    "inner_z": 2,
+    "eta": 0.8,
+    "terms": 4,
+    "lipschitz": 6.0,
 }
 """Options with which everything moves and changes on the quadratic."""
 
@@ -155,7 +216,7 @@ def setting(name, options, noise=oracle.no_noise):
     values = vars(SunOptions(**options))
 
     def by_variable(kind):
-        return {v: _function(values[f"{kind}_{v}"]) for v in oracle.VARIABLES}
+        return {v: function(values[f"{kind}_{v}"]) for v in oracle.VARIABLES}
 
     return oracle.Setting(
         techniques=tuple(techniques(name, **options).values()),
@@ -173,15 +234,15 @@ def aid_setting(name, options, noise=oracle.no_noise):
     values = vars(method(name).options(**options))
     return oracle_aid.Setting(
         techniques=oracle_aid.METHODS[name],
-        lam={v: _function(values[f"step_{v}"]) for v in oracle_aid.VARIABLES},
-        theta=_function(values.get("moving_average", 1.0)),
+        lam={v: function(values[f"step_{v}"]) for v in oracle_aid.VARIABLES},
+        theta=function(values.get("moving_average", 1.0)),
         gauss_seidel=values.get("order") == "gauss-seidel",
         radius=values.get("projection_radius", np.inf),
         noise=noise,
     )
 
 
-def _function(value):
+def function(value):
     """Read a number or {scale, power} without the package."""
     if isinstance(value, dict):
         return lambda k: value["scale"] / (1 + k) ** value["power"]

@@ -113,46 +113,47 @@ def _noisy(problem, along_x, along_y, noise):
 
 
 def se(W, S, U, D, lam, k):
-    return W @ (S[k] - lam(k) * U[k])
+    return W(k) @ (S[k] - lam(k) * U[k])
 
 
 def dgd(W, S, U, D, lam, k):
-    return W @ S[k] - lam(k) * U[k]
+    return W(k) @ S[k] - lam(k) * U[k]
 
 
 def gt(W, S, U, D, lam, k):
-    D.append(W @ (D[k - 1] + U[k] - U[k - 1]) if k else W @ U[0])
-    return W @ (S[k] - lam(k) * D[k])
+    D.append(W(k) @ (D[k - 1] + U[k] - U[k - 1]) if k else W(0) @ U[0])
+    return W(k) @ (S[k] - lam(k) * D[k])
 
 
 def semi_gt(W, S, U, D, lam, k):
-    D.append(W @ (D[k - 1] + U[k] - U[k - 1]) if k else W @ U[0])
-    return W @ S[k] - lam(k) * D[k]
+    D.append(W(k) @ (D[k - 1] + U[k] - U[k - 1]) if k else W(0) @ U[0])
+    return W(k) @ S[k] - lam(k) * D[k]
 
 
 def non_atc_gt(W, S, U, D, lam, k):
-    D.append(W @ D[k - 1] + U[k] - U[k - 1] if k else U[0])
-    return W @ S[k] - lam(k) * D[k]
+    D.append(W(k) @ D[k - 1] + U[k] - U[k - 1] if k else U[0])
+    return W(k) @ S[k] - lam(k) * D[k]
 
 
 def extra(W, S, U, D, lam, k):
+    """S[k+1] = W(k) S[k] - lam U[k] - the sum over j < k of (I - W(j)) / 2 S[j], differenced."""
     if k == 0:
-        return W @ S[0] - lam(0) * U[0]
-    eye = np.eye(len(W))
+        return W(0) @ S[0] - lam(0) * U[0]
+    eye = np.eye(len(S[0]))
     turn = lam(k) * U[k] - lam(k - 1) * U[k - 1]
-    return (eye + W) @ S[k] - (eye + W) / 2 @ S[k - 1] - turn
+    return (eye + W(k)) @ S[k] - (eye + W(k - 1)) / 2 @ S[k - 1] - turn
 
 
 def ed(W, S, U, D, lam, k):
     if k == 0:
-        return W @ (S[0] - lam(0) * U[0])
-    return W @ (2 * S[k] - S[k - 1] - (lam(k) * U[k] - lam(k - 1) * U[k - 1]))
+        return W(0) @ (S[0] - lam(0) * U[0])
+    return W(k) @ (2 * S[k] - S[k - 1] - (lam(k) * U[k] - lam(k - 1) * U[k - 1]))
 
 
 def suda_extra(W, S, U, D, lam, k):
     if k == 0:
-        return W @ S[0] - lam(0) * U[0]
-    return W @ (2 * S[k] - S[k - 1]) - (lam(k) * U[k] - lam(k - 1) * U[k - 1])
+        return W(0) @ S[0] - lam(0) * U[0]
+    return W(k) @ (2 * S[k] - S[k - 1]) - (lam(k) * U[k] - lam(k - 1) * U[k - 1])
 
 
 NEXT = {
@@ -195,6 +196,11 @@ class Setting(NamedTuple):
     noise: Callable[[int], Noise] = no_noise
 
 
+def over_time(W):
+    """Return W as a function of k, which it is where the network changes."""
+    return W if callable(W) else lambda _k: W
+
+
 def trajectory(problem, W, start, iterations, setting):
     """Return the histories [S^0, ..., S^K] of every variable; ``start`` holds S^0 by variable.
 
@@ -206,8 +212,7 @@ def trajectory(problem, W, start, iterations, setting):
         for v, estimate in _estimates(problem, S, U, k, setting).items():
             U[v].append(estimate)
         for v, name in zip(VARIABLES, setting.techniques, strict=True):
-            W_k = W(k) if callable(W) else W
-            S[v].append(NEXT[name](W_k, S[v], U[v], D[v], setting.lam[v], k))
+            S[v].append(NEXT[name](over_time(W), S[v], U[v], D[v], setting.lam[v], k))
     return S
 
 

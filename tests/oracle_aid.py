@@ -66,7 +66,11 @@ PIECES = {"x": u_of, "y": v_of, "z": p_of}
 
 
 def trajectory(problem, W, start, iterations, setting):
-    """Return the histories [S^0, ..., S^K] of x, y and z; ``start`` holds x^0 and y^0."""
+    """Return the histories [S^0, ..., S^K] of x, y and z; ``start`` holds x^0 and y^0.
+
+    ``W`` is a matrix or, where the network changes, a function of k.
+    """
+    at = oracle.over_time(W)
     S = {"x": [start["x"]], "y": [start["y"]], "z": [np.zeros_like(start["y"])]}
     U, D = ({v: [] for v in VARIABLES} for _ in range(2))
     r = np.zeros_like(start["x"])
@@ -79,7 +83,7 @@ def trajectory(problem, W, start, iterations, setting):
             if v == "x":
                 r = (1 - theta) * r + theta * U[v][k]
                 U[v][k] = r
-            S[v].append(oracle.NEXT[own[v]](W, S[v], U[v], D[v], setting.lam[v], k))
+            S[v].append(oracle.NEXT[own[v]](at, S[v], U[v], D[v], setting.lam[v], k))
         size = np.linalg.norm(S["z"][-1], axis=1, keepdims=True)
         S["z"][-1] = np.where(size > setting.radius, S["z"][-1] * setting.radius / size, S["z"][-1])
     return S

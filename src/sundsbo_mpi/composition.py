@@ -61,7 +61,7 @@ class Algorithm(Protocol):
 
     @property
     def lambda_min(self) -> float:
-        """The smallest eigenvalue of the one symmetric W must exceed this; any W_k if -inf."""
+        """The eigenvalues of all W_k, then symmetric, must exceed this; any W_k if -inf."""
         ...
 
     @property

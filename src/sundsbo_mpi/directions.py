@@ -31,18 +31,14 @@ def sun(task: Task, w: Variables, xi: Any, *, mu: float, gamma: float) -> Variab
         Φ(x, y, θ) = μ f(x, y; ξ) + g(x, y; ξ) - g(x, θ; ξ) - ‖θ - y‖² / (2γ),
     they are D_x = ∂_x Φ, D_y = ∂_y Φ and D_θ = -∂_θ Φ: descent in x and y, ascent in θ.
     """
-    import torch
-
-    x, y, theta = (w[name].detach().requires_grad_() for name in ("x", "y", "theta"))
+    x, y, theta = leaf(w["x"]), leaf(w["y"]), leaf(w["theta"])
     phi = (
         mu * task.upper(x, y, xi)
         + task.lower(x, y, xi)
         - task.lower(x, theta, xi)
         - (theta - y).square().sum() / (2 * gamma)
     )
-    D_x, D_y, up_theta = torch.autograd.grad(
-        phi, (x, y, theta), allow_unused=True, materialize_grads=True
-    )
+    D_x, D_y, up_theta = gradient(phi, x, y, theta)
     return {"x": D_x, "y": D_y, "theta": -up_theta}
 
 
@@ -66,7 +62,8 @@ def soba_first_order(task: Task, w: Variables, xi: Any) -> Variables:
         g_yy z ~ (g_y(x, y + d z) - g_y(x, y - d z)) / (2 d),
     and so for g_xy z with g_x.  eps is the rounding unit of the run's dtype, so that d z is 5e-3
     long in float32 and 6e-6 in float64, whatever the length of z: there the errors of a central
-    difference and of rounding are balanced, at about eps^(2/3) ‖z‖.
+    difference and of rounding are balanced, at about eps^(2/3) ‖z‖, where g is smooth.  Across the
+    kinks of a network with ReLU the quotient errs more, and varies more from batch to batch.
     """
     import torch
 
@@ -121,3 +118,19 @@ def gradient(value: Tensor, *at: Tensor, keep_graph: bool = False) -> tuple[Tens
     return torch.autograd.grad(
         value, at, create_graph=keep_graph, allow_unused=True, materialize_grads=True
     )
+
+
+def product(values: Tensor, at: Tensor, vector: Tensor) -> Tensor:
+    """Return the gradient of <values, vector>, and keep the graph of the values for more.
+
+    The graph of the product itself, which ``gradient(values @ vector, at, keep_graph=True)`` would
+    make, is not needed where many products are taken.
+    """
+    import torch
+
+    if not values.requires_grad:
+        return torch.zeros_like(at)
+    (found,) = torch.autograd.grad(
+        values, at, vector, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
+    return found

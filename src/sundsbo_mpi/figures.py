@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Okabe and Ito (2008), "Color Universal Design", without black, and without yellow for its low
 # contrast on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PANELS = ("iterations", "seconds of training", "bytes sent per agent (payload, mean)")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 NOT_IN_LABELS = {"save_final", "data_dir", "device", "eval_every"}
 MOST_IN_LABEL = 3
@@ -39,20 +40,10 @@ def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None
             picture cannot be saved.
     """
     check_picture(output)
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import EngFormatter
-    except ImportError:
-        raise UsageError(
-            "drawing needs matplotlib, which is not installed: run pip install 'sundsbo-mpi[plot]'."
-        ) from None
     name = choose_metric(runs, metric)
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = new_figure(figsize=(11, 4.2), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    for axes, title in zip(panels, ("iterations", "seconds of training", ""), strict=True):
-        _prepare(axes, title)
-    panels[2].set_xlabel("bytes sent per agent (payload, mean)")
-    panels[2].xaxis.set_major_formatter(EngFormatter(unit="B"))
+    prepare(panels)
     panels[0].set_ylabel(axis_label(name))
     if _positive(runs, name):
         panels[0].set_yscale("log")
@@ -60,6 +51,33 @@ def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None
         _draw(panels, run, name, {"label": label, **_style(number)})
     _legend(figure, panels[0], dashed=any(f"{name}_local" in run.curves for run in runs))
     save_picture(figure, output)
+
+
+def new_figure(**options: Any) -> Figure:
+    """Make an empty figure that belongs to no window.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(
+            "drawing needs matplotlib, which is not installed: run pip install 'sundsbo-mpi[plot]'."
+        ) from None
+    return Figure(**options)
+
+
+def prepare(panels: Sequence[Axes]) -> None:
+    """Label three panels, one for each of ``PANELS``."""
+    from matplotlib.ticker import EngFormatter
+
+    for axes, xlabel in zip(panels, PANELS, strict=True):
+        axes.set_xlabel(xlabel)
+        axes.locator_params(axis="x", nbins=5, integer=xlabel == PANELS[0])
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[2].xaxis.set_major_formatter(EngFormatter(unit="B"))
 
 
 def check_picture(output: str | Path) -> None:
@@ -179,13 +197,6 @@ def _style(number: int) -> dict[str, Any]:
         "markersize": 4,
         "linewidth": 1.6,
     }
-
-
-def _prepare(axes: Axes, xlabel: str) -> None:
-    axes.set_xlabel(xlabel)
-    axes.locator_params(axis="x", nbins=5, integer=xlabel == "iterations")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw(panels: Sequence[Axes], run: RunData, name: str, style: dict[str, Any]) -> None:

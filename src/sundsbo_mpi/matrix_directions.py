@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.directions import gradient, leaf
+from sundsbo_mpi.directions import gradient, leaf, product
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,13 +72,4 @@ def _jacobian(values: Tensor, at: Tensor) -> Tensor:
     """Return the matrix with the gradient of each value as a row."""
     import torch
 
-    # The graph of the values is needed for every row; ``gradient`` would also make one of the rows.
-    if not values.requires_grad:
-        return at.new_zeros((len(values), len(at)))
-    rows = [
-        torch.autograd.grad(
-            value, at, retain_graph=True, allow_unused=True, materialize_grads=True
-        )[0]
-        for value in values
-    ]
-    return torch.stack(rows)
+    return torch.stack([product(value, at, torch.ones_like(value)) for value in values])

@@ -19,6 +19,25 @@ GIVEN_BY_THE_RUN: Mapping[str, frozenset[str]] = {
 }
 """Parameters that are no options, by table."""
 
+FLAGS: Mapping[str, tuple[str, str]] = {
+    "topology": ("topology", "file"),
+    "task": ("task", "name"),
+    "dataset": ("task", "dataset"),
+    "data_dir": ("task", "data_dir"),
+    "algorithm": ("algorithm", "name"),
+    "estimator": ("algorithm", "estimator"),
+    "iterations": ("run", "iterations"),
+    "seed": ("run", "seed"),
+    "eval_every": ("run", "eval_every"),
+    "dtype": ("run", "dtype"),
+    "device": ("run", "device"),
+    "stationarity": ("run", "stationarity"),
+    "save_final": ("run", "save_final"),
+    "output": ("output", "file"),
+    "overwrite": ("output", "overwrite"),
+}
+"""The table and key that each flag of ``sundsbo-mpi run`` stands for."""
+
 KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 
 
@@ -29,6 +48,11 @@ def merge(*layers: Layer) -> dict[str, dict[str, Any]]:
         for table, values in layer.items():
             merged.setdefault(table, {}).update(values)
     return merged
+
+
+def flag_settings(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings that flags of ``sundsbo-mpi run`` stand for."""
+    return merge(*({FLAGS[flag][0]: {FLAGS[flag][1]: value}} for flag, value in given.items()))
 
 
 def read_toml(path: Path) -> Layer:

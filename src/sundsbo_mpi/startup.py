@@ -17,7 +17,7 @@ import torch
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.agreement import agree, jointly, on_root
-from sundsbo_mpi.algorithms import Horizon, MultiStep, is_safe, method
+from sundsbo_mpi.algorithms import Horizon, MultiStep, changing_remark, is_safe, method
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
@@ -103,6 +103,7 @@ def _read(request: Request, agents: int) -> Prepared:
         config.task["name"], config.algorithm["name"], datetime.now().astimezone()
     )
     check_writable(Path(output), config.output.overwrite)
+    remarks += changing_remark(algorithm, steady=weights.steady)
     return Prepared(config, loaded, weights, (*loaded.notes, *remarks))
 
 
@@ -111,14 +112,15 @@ def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:
         return
     if weights.lambda_min is None:
         raise UsageError(
-            f"{name} needs one symmetric matrix, but {weights.description} "
-            f"{'is not symmetric' if weights.steady else 'changes'}: take another topology, or a "
-            "method that mixes with any, such as sun-dsbo-gt ('sundsbo-mpi list' tells)."
+            f"{name} needs symmetric weights, but {weights.description} is not symmetric: take "
+            "another topology, or a method that mixes with any, such as sun-dsbo-gt "
+            "('sundsbo-mpi list' tells)."
         )
     raise UsageError(
         f"{name} needs weights whose smallest eigenvalue is above {algorithm.lambda_min:.4f}, but "
-        f"that of {weights.name} is {weights.lambda_min:.4f}: mix with (I + W)/2 by "
-        "--set algorithm.lazy=true, or take another topology."
+        f"that of {weights.name} {'is' if weights.matrices else 'can be'} "
+        f"{weights.lambda_min:.4f}: mix with (I + W)/2 by --set algorithm.lazy=true, or take "
+        "another topology."
     )
 
 

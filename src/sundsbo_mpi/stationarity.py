@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from sundsbo_mpi.directions import sun
+from sundsbo_mpi.directions import gradient, leaf, product, sun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,10 +82,10 @@ def _minimise(tally: Tally, own: Callable[[Tensor], Tensor], y: Tensor) -> Tenso
 
     def evaluate() -> tuple[float, NDArray[np.float64]]:
         tally.spread(point)
-        theta = torch.from_numpy(point).to(y).requires_grad_()
+        theta = leaf(torch.from_numpy(point).to(y))
         value = own(theta)
-        (gradient,) = torch.autograd.grad(value, theta)
-        mean = tally.mean(np.append(_array(gradient), _array(value)))
+        (slope,) = gradient(value, theta)
+        mean = tally.mean(np.append(_array(slope), _array(value)))
         return float(mean[-1]), mean[:-1]
 
     def asked(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -114,21 +114,11 @@ def _minimise(tally: Tally, own: Callable[[Tensor], Tensor], y: Tensor) -> Tenso
 
 def _largest_eigenvalue(tally: Tally, own: Callable[[Tensor], Tensor], y: Tensor) -> float:
     """Estimate by power iteration the largest |eigenvalue| of the mean Hessian of ``own`` at y."""
-    at = y.detach().requires_grad_()
-    (gradient,) = torch.autograd.grad(own(at), at, create_graph=True)
+    at = leaf(y)
+    (slope,) = gradient(own(at), at, keep_graph=True)
 
     def times(v: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not gradient.requires_grad:  # this agent's loss is affine; the others' may not be
-            return tally.mean(np.zeros_like(v))
-        (product,) = torch.autograd.grad(
-            gradient,
-            at,
-            torch.from_numpy(v).to(y),
-            retain_graph=True,
-            allow_unused=True,
-            materialize_grads=True,
-        )
-        return tally.mean(_array(product))
+        return tally.mean(_array(product(slope, at, torch.from_numpy(v).to(y))))
 
     v = np.random.default_rng(0).standard_normal(y.numel())
     for _ in range(POWER_ITERATIONS):

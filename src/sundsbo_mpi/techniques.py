@@ -101,7 +101,7 @@ class Technique(NamedTuple):
     vectors: int
     """Vectors of the variable's length sent to each neighbour per iteration."""
     lambda_min: float = -math.inf
-    """It needs one symmetric W whose smallest eigenvalue is above this; any W_k if it is -inf."""
+    """It needs symmetric W_k with all eigenvalues above this; any W_k if it is -inf."""
 
 
 def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[tuple[Tensor, Any]]:
@@ -165,7 +165,7 @@ def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Exchange[
     """EXTRA (Shi, Ling, Wu and Yin, 2015), remark (b).
 
     ◇^{k+1} = ◇^k + W ◇^k - (I + W)/2 ◇^{k-1} - (λ^k D̂^k - λ^{k-1} D̂^{k-1}),
-    ◇^1 = W ◇^0 - λ^0 D̂^0.
+    ◇^1 = W ◇^0 - λ^0 D̂^0.  Where W changes, ◇^{k-1} goes with the W of its own iteration k - 1.
 
     Differences from the SUN-DSBO paper:
         1. It leaves the second matrix W̃ open; (I + W)/2 is the one of Shi et al.

@@ -1,10 +1,8 @@
 """What an iteration of the remaining baselines costs: messages, numbers, oracles, batches."""
 
-import baselines
 import bench
 import numpy as np
 import pytest
-import torch
 from lockstep import Lockstep
 
 from sundsbo_mpi.algorithms import METHODS, by_default
@@ -12,28 +10,8 @@ from sundsbo_mpi.composition import Oracles
 
 D_X, D_Y, ITERATIONS, AGENTS = 2, 3, 4, 3
 T, N, J, B = 3, 2, 4, 4
-"""inner_y, inner_z and both meanings of terms in ``baselines.OPTIONS``."""
+"""inner_y, inner_z and both meanings of terms in ``bench.LIVELY``."""
 W = bench.ring(AGENTS, 0.5)
-
-
-class Counting(baselines.MergedQuadratic):
-    """Counts the evaluations of f and g and the batches drawn."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.of_f, self.of_g, self.batches = 0, 0, []
-
-    def upper(self, x, y, batch):
-        self.of_f += 1
-        return super().upper(x, y, batch)
-
-    def lower(self, x, y, batch):
-        self.of_g += 1
-        return super().lower(x, y, batch)
-
-    def sample(self, k, draw=0):
-        self.batches.append(draw)
-        return super().sample(k, draw)
 
 
 MATRIX = D_X * D_Y
@@ -78,54 +56,44 @@ COSTS = {
 }
 
 
-@pytest.mark.parametrize("name", baselines.DECENTRALISED)
+@pytest.mark.parametrize("name", bench.OTHERS)
 def test_messages_and_numbers_are_the_declared_ones(name):
     rounds, vectors, numbers, *_ = COSTS[name]
-    algorithm = bench.build(name, AGENTS, **baselines.lively(name))
+    algorithm = bench.build(name, AGENTS, **bench.lively(name))
     assert (algorithm.rounds, algorithm.vectors) == (rounds, vectors)
-    tasks = bench.quadratics(AGENTS, task=baselines.MergedQuadratic, d_x=D_X, d_y=D_Y)
+    tasks = bench.quadratics(AGENTS, task=bench.Merged, d_x=D_X, d_y=D_Y)
     run = Lockstep(algorithm, tasks, W).run(ITERATIONS)
     assert run.rounds == rounds * ITERATIONS
     assert run.vectors == vectors * ITERATIONS
     assert run.numbers == numbers * ITERATIONS
 
 
-def swept(monkeypatch, algorithm, tasks, W):
-    """Run; return how many sweeps of back-propagation there were, and how many kept a graph."""
-    made = []
-    grad = torch.autograd.grad
-
-    def counted(*arguments, **options):
-        made.append(options.get("create_graph", False))
-        return grad(*arguments, **options)
-
-    monkeypatch.setattr(torch.autograd, "grad", counted)
-    Lockstep(algorithm, tasks, W).run(ITERATIONS)
-    return len(made), sum(made)
-
-
-@pytest.mark.parametrize("name", baselines.DECENTRALISED)
+@pytest.mark.parametrize("name", bench.OTHERS)
 def test_nothing_is_evaluated_but_the_declared_oracles(monkeypatch, name):
     """Every batch is another draw; a gradient that is not needed would be one sweep too many."""
     *_, oracles, batches, sweeps = COSTS[name]
-    tasks = bench.quadratics(AGENTS, task=Counting, noise=0.1, d_x=D_X, d_y=D_Y)
-    algorithm = bench.build(name, AGENTS, **baselines.lively(name))
+    swept = bench.sweeps_of(monkeypatch)
+    tasks = bench.quadratics(AGENTS, task=bench.Counting, noise=0.1, d_x=D_X, d_y=D_Y)
+    algorithm = bench.build(name, AGENTS, **bench.lively(name))
     assert algorithm.oracles == oracles
-    total, _ = swept(monkeypatch, algorithm, tasks, W)
-    assert total == sweeps * ITERATIONS * AGENTS
+    Lockstep(algorithm, tasks, W).run(ITERATIONS)
+    assert len(swept) == sweeps * ITERATIONS * AGENTS
     assert [t.of_f for t in tasks] == [oracles.f * ITERATIONS] * AGENTS
     assert [t.of_g for t in tasks] == [oracles.g * ITERATIONS] * AGENTS
-    assert [sorted(t.batches) for t in tasks] == [sorted([*range(batches)] * ITERATIONS)] * AGENTS
+    drawn = [(k, draw) for k in range(ITERATIONS) for draw in range(batches)]
+    assert [sorted(t.batches) for t in tasks] == [drawn] * AGENTS
 
 
 def test_meha_sends_nothing_and_takes_six_gradients_in_three_sweeps(monkeypatch):
-    tasks = bench.quadratics(1, task=Counting, noise=0.1)
+    swept = bench.sweeps_of(monkeypatch)
+    tasks = bench.quadratics(1, task=bench.Counting, noise=0.1)
     algorithm = bench.build("meha", 1)
     assert (algorithm.rounds, algorithm.vectors) == (0, 0)
     assert algorithm.oracles == Oracles(f=2, g=4)
-    assert swept(monkeypatch, algorithm, tasks, np.eye(1)) == (3 * ITERATIONS, 0)
+    Lockstep(algorithm, tasks, np.eye(1)).run(ITERATIONS)
+    assert swept == [(1, False)] * 3 * ITERATIONS
     assert (tasks[0].of_f, tasks[0].of_g) == (2 * ITERATIONS, 4 * ITERATIONS)
-    assert tasks[0].batches == [0] * ITERATIONS
+    assert tasks[0].batches == [(k, 0) for k in range(ITERATIONS)]
 
 
 @pytest.mark.parametrize(

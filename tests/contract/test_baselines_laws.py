@@ -1,13 +1,10 @@
-"""Laws of the remaining baselines: invariants, memory, symmetries, and what they refuse."""
+"""What the remaining baselines start from, and what they refuse."""
 
 import baselines
 import bench
 import numpy as np
 import pytest
 import torch
-from lockstep import Lockstep
-from test_invariants import invariants
-from test_memory import tensors
 from together import complaints
 
 from sundsbo_mpi.agent import Agent
@@ -15,108 +12,6 @@ from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.matrix_directions import LARGEST_BYTES
-
-MOVED = {
-    "dsgda-gt": {"x", "y", "z"},
-    "ma-dsbo": {"x", "y", "z"},
-    "dsbo": {"x", "y", "z"},
-    "gossip-dsbo": {"x", "y", "f_x", "f_y", "g_xy", "g_yy"},
-    "mdbo": {"x", "y"},
-    "vrdbo": {"x", "y"},
-    "d-psgd": {"y"},
-    "gnsd": {"y"},
-}
-
-
-def drive(name, W, tamper=None, agents=5, iterations=8, **changes):
-    tasks = bench.quadratics(agents, task=baselines.MergedQuadratic, noise=0.2)
-    algorithm = bench.build(name, agents, **baselines.lively(name, **changes))
-    return Lockstep(algorithm, tasks, W, tamper).run(iterations)
-
-
-@baselines.every_baseline
-def test_the_invariant_is_at_rounding_level_in_a_sound_run(name, changes):
-    found = invariants(drive(name, bench.uneven(), **changes))
-    assert set(found) == MOVED[name]
-    assert max(found.values()) < 1e-12
-
-
-@baselines.every_baseline
-def test_the_invariant_catches_columns_that_do_not_sum_to_one(name, changes):
-    walk = bench.ring(5, 0.5) * np.linspace(1, 2, 5)
-    walk /= walk.sum(axis=1, keepdims=True)
-    assert min(invariants(drive(name, walk, **changes)).values()) > 1e-3
-
-
-@baselines.every_baseline
-def test_the_invariant_catches_a_network_that_corrupts_what_one_agent_receives(name, changes):
-    W = bench.uneven()
-
-    def corrupt(buffer, averages):
-        averages[0] += 0.5 * W[0, 1] * buffer[1]
-        return averages
-
-    assert min(invariants(drive(name, W, corrupt, **changes)).values()) > 1e-4
-
-
-@baselines.every_baseline
-def test_nothing_held_changes_later_and_nothing_is_shared_or_part_of_a_graph(name, changes):
-    run = drive(name, bench.uneven(), iterations=0, **changes)
-    kept = []
-    for _ in range(4):
-        held = tensors([run.points, run.states])
-        assert all(not t.requires_grad for t in held)
-        kept.append((held, [t.clone() for t in held], [t._version for t in held]))
-        run.iterate()
-    for held, copies, versions in kept:
-        assert all(map(torch.equal, held, copies))
-        assert versions == [t._version for t in held]
-    taken = set()
-    for w, state in zip(run.points, run.states, strict=True):
-        own = {t.untyped_storage().data_ptr() for t in tensors([w, state])}
-        assert not own & taken
-        taken |= own
-
-
-@baselines.every_baseline
-def test_a_step_depends_on_nothing_but_its_arguments(name, changes):
-    run = drive(name, bench.uneven(), iterations=3, **changes)
-    points, states = run.points, run.states
-    run.iterate()
-    first = tensors([run.points, run.states])
-    run.points, run.states, run.k = points, states, 3
-    run.iterate()
-    assert all(map(torch.equal, first, tensors([run.points, run.states])))
-
-
-@baselines.every_baseline
-def test_identical_agents_do_what_one_would_do_alone(name, changes):
-    options = {"task": baselines.MergedQuadratic, "heterogeneity": 0.0}
-    algorithm = bench.build(name, **baselines.lively(name, **changes))
-    many = Lockstep(algorithm, bench.quadratics(5, **options), bench.uneven()).run(20)
-    alone = Lockstep(algorithm, bench.quadratics(1, **options), np.eye(1)).run(20)
-    for v in many.points[0]:
-        np.testing.assert_allclose(many.rows(v), np.tile(alone.rows(v), (5, 1)), atol=1e-12)
-
-
-@baselines.every_baseline
-def test_relabelling_the_agents_relabels_the_result(name, changes):
-    order = np.array([3, 0, 4, 2, 1])
-    W, tasks = bench.uneven(), bench.quadratics(task=baselines.MergedElsewhere, noise=0.1)
-    algorithm = bench.build(name, **baselines.lively(name, **changes))
-    plain = Lockstep(algorithm, tasks, W).run(10)
-    renamed = Lockstep(algorithm, [tasks[i] for i in order], W[np.ix_(order, order)]).run(10)
-    for v in plain.points[0]:
-        np.testing.assert_allclose(renamed.rows(v), plain.rows(v)[order], rtol=0, atol=1e-12)
-
-
-@baselines.every_baseline
-def test_the_dtype_of_the_task_is_kept(name, changes):
-    tasks = bench.quadratics(task=baselines.MergedQuadratic, dtype=torch.float32)
-    algorithm = bench.build(name, **baselines.lively(name, **changes))
-    run = Lockstep(algorithm, tasks, bench.uneven()).run(2)
-    assert {s.dtype for w in run.points for s in w.values()} == {torch.float32}
-    assert {buffer.dtype for buffer in run.buffers.values()} == {torch.float32}
 
 
 def alone(step):
@@ -129,17 +24,17 @@ def alone(step):
             return end.value
 
 
-@baselines.every_baseline
-def test_directions_of_the_agent_show_that_its_gradients_are_not_finite(name, changes):
+@bench.every_other
+def test_directions_of_the_agent_show_that_its_gradients_are_not_finite(name, variant):
     """They are what ``agent.Health`` looks at."""
 
-    class Failing(baselines.MergedQuadratic):
+    class Failing(bench.Merged):
         def sample(self, k, draw=0):
             drawn = super().sample(k, draw)
             return drawn._replace(lower=drawn.lower * np.nan)
 
-    algorithm = bench.build(name, **baselines.lively(name, **changes))
-    for kind, fine in ((baselines.MergedQuadratic, True), (Failing, False)):
+    algorithm = bench.build(name, **bench.lively(name, **variant))
+    for kind, fine in ((bench.Merged, True), (Failing, False)):
         (task,) = bench.quadratics(1, task=kind)
         w, state = algorithm.start(task)
         w, state = alone(algorithm.step(task, 0, w, state))

@@ -9,18 +9,16 @@ import pytest
 import torch
 from lockstep import Lockstep
 
-from sundsbo_mpi.algorithms import METHODS
-
 ITERATIONS = 30
 
 
-class MergedBoth(baselines.MergedElsewhere):
+class MergedBoth(bench.Elsewhere):
     single_level_variables = ("x", "y")
 
 
 def follow(name, tasks, W, **changes):
     """Run the package and the oracle side by side; they must agree all along."""
-    options = baselines.lively(name, **changes)
+    options = bench.lively(name, **changes)
     history = baselines.history(name, options, tasks, W, ITERATIONS)
     run = Lockstep(bench.build(name, len(tasks), ITERATIONS, **options), tasks, W)
     assert set(run.points[0]) == set(history)
@@ -34,22 +32,22 @@ def follow(name, tasks, W, **changes):
     return run
 
 
-@baselines.every_baseline
-def test_they_follow_their_recursion(name, changes):
-    tasks = bench.quadratics(task=baselines.MergedElsewhere, noise=0.2)
-    run = follow(name, tasks, bench.uneven(), **changes)
+@bench.every_other
+def test_they_follow_their_recursion(name, variant):
+    tasks = bench.quadratics(task=bench.Elsewhere, noise=0.2)
+    run = follow(name, tasks, bench.uneven(), **variant)
     assert np.ptp(run.rows("y"), axis=0).max() > 1e-6, "agents differ"
 
 
-@baselines.every_baseline
-def test_they_mix_with_the_lazy_matrix_as_with_any_other(name, changes):
+@bench.every_other
+def test_they_mix_with_the_lazy_matrix_as_with_any_other(name, variant):
     lazy = (np.eye(5) + bench.ring(5, 0.1)) / 2
-    follow(name, bench.quadratics(task=baselines.MergedQuadratic, noise=0.1), lazy, **changes)
+    follow(name, bench.quadratics(task=bench.Merged, noise=0.1), lazy, **variant)
 
 
 @pytest.mark.parametrize("name", baselines.SINGLE_LEVEL)
 def test_single_level_methods_train_what_the_task_says_and_leave_the_rest(name):
-    only_y = bench.quadratics(task=baselines.MergedElsewhere, noise=0.2)
+    only_y = bench.quadratics(task=bench.Elsewhere, noise=0.2)
     run = follow(name, only_y, bench.uneven())
     np.testing.assert_array_equal(run.rows("x"), bench.start_of(only_y)["x"])
     follow(name, bench.quadratics(task=MergedBoth, noise=0.2), bench.uneven())
@@ -73,7 +71,7 @@ def test_meha_equals_a_loop_in_numpy():
         bench.start_of(tasks),
         ITERATIONS,
         baselines.noise_of(tasks),
-        lam={v: bench._function(MEHA[f"step_{v}"]) for v in ("x", "y", "theta")},
+        lam={v: bench.function(MEHA[f"step_{v}"]) for v in ("x", "y", "theta")},
         mu=lambda k: 1.5 / (1 + k) ** 0.25,
         gamma=0.5,
     )
@@ -82,8 +80,3 @@ def test_meha_equals_a_loop_in_numpy():
         np.testing.assert_allclose(run.rows(v), rows[-1], rtol=0, atol=1e-10)
     assert bench.build("meha", 1, **MEHA).penalty(0) == (1.5, 0.5)
     assert torch.equal(bench.build("meha", 1).start(task)[0]["theta"], task.start()[1])
-
-
-def test_every_method_has_an_oracle():
-    known = {*bench.SUN, *bench.AID, *baselines.DECENTRALISED, "meha"}
-    assert set(METHODS) == known

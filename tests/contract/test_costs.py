@@ -2,12 +2,10 @@
 
 import bench
 import pytest
-import torch
 from lockstep import Lockstep
 
 from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.composition import Oracles
-from sundsbo_mpi.tasks.quadratic import Quadratic
 
 D_X, D_Y, ITERATIONS = 2, 3, 4
 COSTS = {
@@ -82,26 +80,6 @@ def test_a_mix_costs_the_most_rounds_and_the_sum_of_vectors(mix, rounds, vectors
     assert (run.rounds, run.vectors) == (rounds * ITERATIONS, vectors * ITERATIONS)
 
 
-class Counting(Quadratic):
-    """Counts the evaluations of f and g and the batches drawn."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.of_f, self.of_g, self.batches = 0, 0, []
-
-    def upper(self, x, y, batch):
-        self.of_f += 1
-        return super().upper(x, y, batch)
-
-    def lower(self, x, y, batch):
-        self.of_g += 1
-        return super().lower(x, y, batch)
-
-    def sample(self, k, draw=0):
-        self.batches.append((k, draw))
-        return super().sample(k, draw)
-
-
 SECOND_ORDER = {"hvp": 1, "jvp": 1}
 
 
@@ -121,15 +99,8 @@ def price(name, variant):
 def test_nothing_is_evaluated_but_the_declared_oracles(monkeypatch, name, variant):
     """One batch per iteration; a gradient that is not needed would be one sweep too many."""
     oracles, sweeps, variables = price(name, variant)
-    swept = []
-    grad = torch.autograd.grad
-
-    def counted(value, at, **options):
-        swept.append((len(at), options.get("create_graph", False)))
-        return grad(value, at, **options)
-
-    monkeypatch.setattr(torch.autograd, "grad", counted)
-    tasks = bench.quadratics(3, task=Counting, noise=0.1)
+    swept = bench.sweeps_of(monkeypatch)
+    tasks = bench.quadratics(3, task=bench.Counting, noise=0.1)
     algorithm = bench.build(name, 3, **variant)
     assert algorithm.oracles == oracles
     Lockstep(algorithm, tasks, bench.ring(3, 0.5)).run(ITERATIONS)

@@ -3,6 +3,7 @@
 import bench
 import numpy as np
 import pytest
+import torch
 from lockstep import Lockstep
 from together import together
 
@@ -20,26 +21,34 @@ def invariants(run):
 
 
 def drive(name, W, tamper=None, **options):
-    tasks = bench.quadratics(noise=0.2)
+    tasks = bench.quadratics(task=bench.Merged, noise=0.2)
     algorithm = bench.build(name, **bench.lively(name, **options))
     return Lockstep(algorithm, tasks, W, tamper).run(ITERATIONS)
 
 
-@bench.every_variant
+def moved(run):
+    """Name the variables that are not where they started."""
+    start = [run.algorithm.start(task)[0] for task in run.tasks]
+    pairs = zip(run.points, start, strict=True)
+    return {v for w, w_0 in pairs for v in w if not torch.equal(w[v], w_0[v])}
+
+
+@bench.every_method
 def test_it_is_at_rounding_level_in_a_sound_run(name, variant):
-    found = invariants(drive(name, bench.uneven(), **variant))
-    assert set(found) == set(bench.techniques(name))
+    run = drive(name, bench.uneven(), **variant)
+    found = invariants(run)
+    assert set(found) == moved(run)
     assert max(found.values()) < 1e-12
 
 
-@pytest.mark.parametrize("name", bench.SUN + bench.AID)
+@pytest.mark.parametrize("name", bench.DECENTRALISED)
 def test_it_catches_columns_that_do_not_sum_to_one(name):
     walk = bench.ring(5, 0.5) * np.linspace(1, 2, 5)
     walk /= walk.sum(axis=1, keepdims=True)
     assert min(invariants(drive(name, walk)).values()) > 1e-3
 
 
-@pytest.mark.parametrize("name", bench.SUN + bench.AID)
+@pytest.mark.parametrize("name", bench.DECENTRALISED)
 def test_it_catches_a_network_that_corrupts_what_one_agent_receives(name):
     """Agent 0 takes 1.5 times what agent 1 sent."""
     W = bench.uneven()
@@ -51,9 +60,12 @@ def test_it_catches_a_network_that_corrupts_what_one_agent_receives(name):
     assert min(invariants(drive(name, W, corrupt)).values()) > 1e-3
 
 
-@pytest.mark.parametrize("name", bench.SUN + bench.AID)
+@pytest.mark.parametrize("name", bench.DECENTRALISED)
 def test_it_catches_a_message_that_arrives_too_late(name):
-    """Agent 0 always uses the message before, of the same length, from agent 1."""
+    """Agent 0 always uses the message before, of the same length, from agent 1.
+
+    Least is seen of Gossip-DSBO's averages, of which two in a row hardly differ.
+    """
     W = bench.uneven()
     last = {}
 
@@ -63,4 +75,4 @@ def test_it_catches_a_message_that_arrives_too_late(name):
         last[now.shape] = now
         return averages
 
-    assert min(invariants(drive(name, W, stale)).values()) > 1e-3
+    assert min(invariants(drive(name, W, stale)).values()) > 1e-5

@@ -13,10 +13,10 @@ def tensors(held):
     return [t for part in parts if not isinstance(part, int) for t in tensors(part)]
 
 
-@bench.every_variant
+@bench.every_method
 def test_nothing_held_after_an_iteration_changes_in_later_ones(name, variant):
     algorithm = bench.build(name, **bench.lively(name, **variant))
-    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven())
+    run = Lockstep(algorithm, bench.quadratics(task=bench.Merged, noise=0.1), bench.uneven())
     kept = []
     for _ in range(4):
         held = tensors([run.points, run.states])
@@ -27,11 +27,11 @@ def test_nothing_held_after_an_iteration_changes_in_later_ones(name, variant):
         assert versions == [t._version for t in held], "written to, if only with the same values"
 
 
-@bench.every_variant
+@bench.every_method
 def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, variant):
     """Between two iterations; that no message is held either is the business of tests/mpi."""
     algorithm = bench.build(name, **bench.lively(name, **variant))
-    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
+    run = Lockstep(algorithm, bench.quadratics(task=bench.Merged, noise=0.1), bench.uneven()).run(3)
     taken = set()
     for w, state in zip(run.points, run.states, strict=True):
         held = tensors([w, state])
@@ -41,11 +41,11 @@ def test_nothing_held_is_shared_with_another_agent_or_part_of_a_graph(name, vari
         taken |= own
 
 
-@bench.every_variant
+@bench.every_method
 def test_a_step_depends_on_nothing_but_its_arguments(name, variant):
     """Stepping twice from one state gives one result, as resuming a run will need."""
     algorithm = bench.build(name, **bench.lively(name, **variant))
-    run = Lockstep(algorithm, bench.quadratics(noise=0.1), bench.uneven()).run(3)
+    run = Lockstep(algorithm, bench.quadratics(task=bench.Merged, noise=0.1), bench.uneven()).run(3)
     points, states = run.points, run.states
     run.iterate()
     first = tensors([run.points, run.states])

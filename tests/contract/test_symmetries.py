@@ -11,17 +11,18 @@ OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "p": 0.2, "gamma"
 PURE = [name for name, own in oracle.METHODS.items() if len(set(own)) == 1]
 
 
-@bench.every_variant
+@bench.every_method
 def test_identical_agents_do_what_one_would_do_alone(name, variant):
     algorithm = bench.build(name, **bench.lively(name, **variant))
-    many = Lockstep(algorithm, bench.quadratics(5, heterogeneity=0.0), bench.uneven()).run(60)
-    alone = Lockstep(algorithm, bench.quadratics(1, heterogeneity=0.0), np.eye(1)).run(60)
+    equal = {"task": bench.Merged, "heterogeneity": 0.0}
+    many = Lockstep(algorithm, bench.quadratics(5, **equal), bench.uneven()).run(60)
+    alone = Lockstep(algorithm, bench.quadratics(1, **equal), np.eye(1)).run(60)
     tolerance = 1e-8 if name == "d-soba-fo" else 1e-12  # rounding is divided by a difference
-    for v in bench.techniques(name):
+    for v in many.points[0]:
         np.testing.assert_allclose(many.rows(v), np.tile(alone.rows(v), (5, 1)), atol=tolerance)
 
 
-@bench.every_variant
+@bench.every_method
 def test_relabelling_the_agents_relabels_the_result(name, variant):
     order = np.array([3, 0, 4, 2, 1])
     W, tasks = bench.uneven(), bench.quadratics(task=bench.Elsewhere, noise=0.1)
@@ -29,7 +30,7 @@ def test_relabelling_the_agents_relabels_the_result(name, variant):
     plain = Lockstep(algorithm, tasks, W).run(30)
     renamed = Lockstep(algorithm, [tasks[i] for i in order], W[np.ix_(order, order)]).run(30)
     tolerance = 1e-8 if name == "d-soba-fo" else 1e-12
-    for v in bench.techniques(name):
+    for v in plain.points[0]:
         np.testing.assert_allclose(renamed.rows(v), plain.rows(v)[order], rtol=0, atol=tolerance)
 
 
@@ -58,9 +59,10 @@ def test_a_mix_of_one_technique_is_that_technique(base, technique):
         np.testing.assert_array_equal(runs[0].rows(v), runs[1].rows(v))
 
 
-@bench.every_variant
+@bench.every_method
 def test_the_dtype_of_the_task_is_kept(name, variant):
     algorithm = bench.build(name, **bench.lively(name, **variant))
-    run = Lockstep(algorithm, bench.quadratics(dtype=torch.float32), bench.uneven()).run(3)
+    tasks = bench.quadratics(task=bench.Merged, dtype=torch.float32)
+    run = Lockstep(algorithm, tasks, bench.uneven()).run(3)
     assert {s.dtype for w in run.points for s in w.values()} == {torch.float32}
     assert {buffer.dtype for buffer in run.buffers.values()} == {torch.float32}

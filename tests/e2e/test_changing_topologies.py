@@ -34,12 +34,6 @@ def test_a_random_network_sends_to_its_neighbours_of_the_day_alone(
     mpirun, sundsbo, task, topology, tmp_path
 ):
     file = topology("random", "--neighbours", 2)
-    assert_refused(
-        mpirun(AGENTS, "--topology", file, "--task", task, "--algorithm", "sun-dsbo-ed"),
-        "sun-dsbo-ed needs one symmetric matrix",
-        "2 random neighbours, redrawn every iteration",
-        "changes",
-    )
     data, result = run(mpirun, task, file, tmp_path, "--algorithm", "sun-dsbo-gt")
     with data:
         assert "2 random neighbours, redrawn every iteration" in result.stderr
@@ -52,7 +46,7 @@ def test_a_random_network_sends_to_its_neighbours_of_the_day_alone(
         assert set((bytes_to % (2 * a_round)).tolist()) == {0}
         assert bytes_to.sum() < len(edges) * ITERATIONS * 2 * a_round
         assert json.loads(data.attrs["topology_recipe"])["neighbours"] == [2, 2]
-        assert "lambda_min" not in data.attrs
+        assert data.attrs["lambda_min"] == pytest.approx((1 - 2 * np.cos(np.pi / 5)) / 3)
         assert 0 < data.attrs["rho"] < 1
         assert data["topology/weights"].shape == (0, AGENTS)
         assert float(data["metrics/invariant/x"][-1]) < 1e-12
@@ -62,6 +56,24 @@ def test_a_random_network_sends_to_its_neighbours_of_the_day_alone(
     plain = json.loads(sundsbo("show", "run.h5", "--json").stdout)
     assert plain["topology"]["weights"] == {"row": [], "column": [], "value": []}
     assert sundsbo("plot", "run.h5", "-o", "run.png").returncode == 0
+
+
+def test_exact_diffusion_is_told_of_a_changing_network_or_refused_on_it(
+    mpirun, task, topology, tmp_path
+):
+    note = "EXTRA and ED have no convergence theory on networks that change"
+    exact = ("--algorithm", "sun-dsbo-ed")
+    file = topology("one-peer")
+    refused = "sun-dsbo-ed needs symmetric weights", "3 matrices in turn", "is not symmetric"
+    assert_refused(mpirun(AGENTS, "--topology", file, "--task", task, *exact), *refused)
+    file = topology("random", "--neighbours", 2, "--neighbours-max", 4)
+    refused = "can be -0.6000", "algorithm.lazy=true"
+    assert_refused(mpirun(AGENTS, "--topology", file, "--task", task, *exact), *refused)
+    data, result = run(mpirun, task, file, tmp_path, *exact, "--set", "algorithm.lazy=true")
+    with data:
+        assert data.attrs["lambda_min"] == pytest.approx(0.2)
+        assert float(data["metrics/invariant/x"][-1]) < 1e-12
+    assert " ".join(result.stderr.split()).count(note) == 1
 
 
 def test_a_one_peer_network_sends_one_message_and_keeps_its_stack(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import synthetic_run
 
-from sundsbo_mpi.cli.run import FLAGS
 from sundsbo_mpi.cli.run import command as run_command
 from sundsbo_mpi.config import Request, resolve
 from sundsbo_mpi.recording import planned_rows
 from sundsbo_mpi.runfile import RunFile
+from sundsbo_mpi.settings import FLAGS, flag_settings
 
 METRICS = ("test_accuracy", "test_accuracy_local", "validation_accuracy", "loss")
 
@@ -21,12 +21,9 @@ METRICS = ("test_accuracy", "test_accuracy_local", "validation_accuracy", "loss"
 def configuration(words):
     """Return the configuration that the words after ``run`` ask for."""
     given = run_command.make_context("run", [str(word) for word in words]).params
-    layer = {}
-    for flag, value in given.items():
-        if flag in FLAGS and value not in (None, False):
-            table, key = FLAGS[flag]
-            layer.setdefault(table, {})[key] = value
-    return resolve(Request(layer, given["sets"], given["preset"], given["config"]))
+    flags = {f: value for f, value in given.items() if f in FLAGS and value not in (None, False)}
+    settings = flag_settings(flags)
+    return resolve(Request(settings, given["sets"], given["preset"], given["config"]))
 
 
 def accuracy(config, iteration):

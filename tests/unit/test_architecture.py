@@ -13,11 +13,13 @@ MODULES = {p.relative_to(ROOT).with_suffix("").as_posix(): p for p in sorted(ROO
 MATHEMATICS = (
     "schedules",
     "directions",
+    "matrix_directions",
     "estimators",
     "techniques",
     "fusion",
     "composition",
     "staged",
+    "loops",
     "algorithms",
 )
 """Modules, the last of them a package."""

@@ -6,10 +6,11 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from sundsbo_mpi.algorithms import METHODS
+from sundsbo_mpi.algorithms import METHODS, Horizon, is_safe
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.catalogue import cost
 from sundsbo_mpi.reproduce.paper import experiment, label, labels
+from sundsbo_mpi.reproduce.plan import Wish, jobs
 from sundsbo_mpi.reproduce.topologies import build
 from sundsbo_mpi.settings import presets
 
@@ -92,6 +93,17 @@ def test_methods_presets_and_topologies_exist(name):
         assert topology is not None
         agents = condition.agents or found.agents
         assert build(agents, topology).agents == agents
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_method_may_mix_with_its_network(name, tmp_path):
+    for job in jobs(experiment(name), Wish(tmp_path, seeds=1)):
+        options = {k: v for k, v in job.wanted["algorithm"].items() if k != "name"}
+        entry = METHODS[job.method]
+        algorithm = entry.build(entry.options(**options), Horizon(job.agents, 1))
+        weights = build(job.agents, job.topology)
+        weights = weights.lazy() if options["lazy"] else weights
+        assert is_safe(algorithm, weights.lambda_min), (job.method, job.condition)
 
 
 def test_no_row_stands_twice():

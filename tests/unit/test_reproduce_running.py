@@ -196,7 +196,7 @@ def test_launchers(tmp_path):
     job = plan(tmp_path)[0]
     words = running.command(job, "'/my tools/mpirun' -np {n} --map-by :oversubscribe")
     assert words[:5] == ["/my tools/mpirun", "-np", "10", "--map-by", ":oversubscribe"]
-    assert words[5:9] == [sys.executable, "-m", "sundsbo_mpi", "run"]
+    assert words[5:10] == [sys.executable, "-P", "-m", "sundsbo_mpi", "run"]
     assert running.command(job, "srun --ntasks={n}")[1] == "--ntasks=10"
     with pytest.raises(UsageError, match=r"has no \{n\}"):
         running.command(job, "mpirun -n 10")
@@ -210,7 +210,7 @@ def test_launchers(tmp_path):
 def test_topologies_are_written_before_the_runs(tmp_path, started):
     planned = jobs(experiment("dctopo"), Wish(tmp_path, seeds=1, sets=DIGITS, iterations=20))
     printed = running.commands(running.missing(planned), LAUNCHER)
-    assert [words[3] for words in printed[:5]] == ["topology"] * 5
+    assert [words[4] for words in printed[:5]] == ["topology"] * 5
     assert [words[6] for words in printed[5:]] == ["run"] * 10
     assert "--offsets 1,2 --self-weight 0.6" in " ".join(printed[1])
     assert not list(tmp_path.iterdir())

@@ -97,13 +97,22 @@ def test_check_judges_a_sequence_as_a_whole(tmp_path):
     assert "rho of their product 0 " in out
     assert "sun-dsbo-gt" in out.split("not safe for")[0]
     assert "sun-dsbo-extra" in out.split("not safe for")[1]
-    assert "one symmetric matrix" in out
+    assert "they need symmetric matrices" in out
+    assert "no theory" not in out
     topology("random", "--agents", 6, "--neighbours", 3, "-o", tmp_path / "w.npz")
     out = " ".join(topology("check", tmp_path / "w.npz").output.split())
     assert "3 random neighbours, redrawn every iteration" in out
     assert "edges 15" in out
     assert "symmetric yes" in out
-    assert "sun-dsbo-ed" in out.split("not safe for")[1]
+    assert "smallest eigenvalue at least -0.5 " in out
+    safe, _, rest = out.partition("no theory for")
+    assert "sun-dsbo-gt" in safe
+    assert "sun-dsbo-extra" not in safe
+    doubtful, _, rest = rest.partition("not safe for")
+    assert "sun-dsbo-extra" in doubtful
+    assert "may diverge on networks that change" in doubtful
+    assert "sun-dsbo-ed" in rest.split("allowed with (I + W)/2")[0]
+    assert "sparkle-extra" in rest.split("allowed with (I + W)/2")[1]
     stack = np.stack([np.eye(3), np.eye(3)])
     np.save(tmp_path / "w.npy", stack)
     assert "3 parts" in refusal("check", tmp_path / "w.npy")

@@ -143,6 +143,42 @@ def test_a_stack_of_one_directed_matrix_has_no_smallest_eigenvalue():
     assert stacked.edges().tolist() == [[0, 1], [1, 2], [2, 0]]
 
 
+@every_sequence
+def test_no_eigenvalue_is_below_the_smallest(make):
+    mixing = make()
+    if not mixing.symmetric:
+        assert mixing.lambda_min is None
+        return
+    values = [np.linalg.eigvalsh(W.toarray())[0] for W in mixing.sample]
+    assert min(values) >= mixing.lambda_min - 1e-12
+    if mixing.matrices:
+        assert min(values) == pytest.approx(mixing.lambda_min, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("agents", "options", "expected"),
+    [
+        (10, {"neighbours": 2}, -1 / 3),
+        (5, {"neighbours": 2}, (1 - 2 * np.cos(np.pi / 5)) / 3),
+        (10, {"neighbours": 2, "neighbours_max": 4}, -3 / 5),
+        (10, {"neighbours": 3}, -1 / 2),
+        (10, {"neighbours": 2, "lazy": True}, 1 / 3),
+        (10, {"neighbours": 3, "lazy": True}, 1 / 4),
+        (6, {"neighbours": 5}, 0),
+    ],
+)
+def test_the_bound_on_eigenvalues_of_random_graphs(agents, options, expected):
+    mixing = SEQUENCES["random"](agents, **options)
+    assert mixing.lambda_min == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_bound_of_an_even_random_graph_is_attained():
+    """Some draw of three neighbours of six agents is bipartite."""
+    mixing = SEQUENCES["random"](6, neighbours=3)
+    found = min(np.linalg.eigvalsh(W.toarray())[0] for W in mixing.sample)
+    assert found == pytest.approx(mixing.lambda_min, abs=1e-12)
+
+
 @pytest.mark.parametrize("m", [2, 3, 4, 6])
 @pytest.mark.parametrize("n", [7, 10])
 def test_random_graphs_are_connected_and_leave_no_pair_that_could_be_linked(n, m):

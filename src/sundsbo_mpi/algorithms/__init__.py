@@ -55,6 +55,7 @@ __all__ = [
     "MultiStep",
     "SunOptions",
     "by_default",
+    "changing_remark",
     "gamma_remark",
     "is_safe",
     "method",
@@ -116,9 +117,9 @@ MARGIN = 1e-9
 
 
 def is_safe(algorithm: Algorithm, lambda_min: float | None) -> bool:
-    """Say whether a method may mix with one symmetric W of this smallest eigenvalue.
+    """Say whether a method may mix with symmetric W_k that have no eigenvalue below this one.
 
-    None stands for matrices that change or are not symmetric.
+    None stands for matrices that are not all symmetric.
     """
     if lambda_min is None:
         return algorithm.lambda_min == -math.inf
@@ -128,6 +129,16 @@ def is_safe(algorithm: Algorithm, lambda_min: float | None) -> bool:
 def safe_for(lambda_min: float | None) -> dict[str, bool]:
     """Say of each method whether ``is_safe`` holds with its default options."""
     return {name: is_safe(by_default(entry), lambda_min) for name, entry in METHODS.items()}
+
+
+def changing_remark(algorithm: Algorithm, *, steady: bool) -> tuple[str, ...]:
+    """Say so if a method that asks for symmetric matrices is to mix with ones that change."""
+    if steady or algorithm.lambda_min == -math.inf:
+        return ()
+    return (
+        "EXTRA and ED have no convergence theory on networks that change, and may diverge even "
+        "where each matrix alone is safe; GT has",
+    )
 
 
 def gamma_remark(penalty: Penalty | None, lipschitz: float) -> tuple[str, ...]:

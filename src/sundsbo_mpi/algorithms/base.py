@@ -92,6 +92,19 @@ def require_at_least(options: MethodOptions, least: float, *names: str) -> None:
             )
 
 
+def require_above_zero(options: MethodOptions, *names: str, most: float = math.inf) -> None:
+    """Refuse options that are not finite numbers above 0 and at most ``most``.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for name in names:
+        value = getattr(options, name)
+        if not (isinstance(value, int | float) and 0 < value <= most and math.isfinite(value)):
+            limit = "" if most == math.inf else f" and at most {most:g}"
+            raise UsageError(f"algorithm.{name} is {value}: expected a number above 0{limit}.")
+
+
 def _value(schedule: Schedule, k: int) -> float:
     try:
         return schedule(k)

@@ -15,7 +15,8 @@ Jacobian-vector products, but costs d_x of them.
 Source: Chen, Huang and Ma, 2022, arXiv 2206.05670.
 
 Differences from the source, of which the algorithm box could not be consulted:
-    1. All equations are our reading; its matrix is the transpose of Z.
+    1. All equations are our reading; as far as we know its matrix is the
+       transpose of Z.
     2. Z goes on from the last iteration, so that few inner steps suffice.
     3. y and x move without tracking, and x without a moving average.
 """

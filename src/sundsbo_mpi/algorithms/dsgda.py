@@ -15,10 +15,10 @@ Source: Wang, Chen, Ma and Zhang, 2024, arXiv 2410.19319.
 Differences from the source, whose abstract alone could be read:
     1. All equations are our reading of "decentralised gradient descent-ascent with gradient
        tracking" on the value-function penalty.
-    2. The penalty is f + (g(x, y) - g(x, z))/ν there; it is multiplied by ν here, which leaves
-       the solution as it is and makes the steps those of g.  The reading without it has steps
-       1/ν as long, and f + ν (g(x, y) - g(x, z)) has another solution, far from the bilevel
-       one where ν is small.
+    2. As far as we know the penalty is f + (g(x, y) - g(x, z))/ν there; it is multiplied by ν
+       here, which leaves the solution as it is and makes the steps those of g.  The reading without
+       it has steps 1/ν times as long, and f + ν (g(x, y) - g(x, z)) has another solution, far from
+       the bilevel one where ν is small.
     3. The tracking is adapt-then-combine.
     4. The inner loop, and its order, are ours; without it all variables move at once.
 """
@@ -31,9 +31,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi import directions
-from sundsbo_mpi.algorithms.base import Horizon, MethodOptions, require_at_least, steps
+from sundsbo_mpi.algorithms.base import (
+    Horizon,
+    MethodOptions,
+    require_above_zero,
+    require_at_least,
+    steps,
+)
 from sundsbo_mpi.composition import Composed, Oracles, Penalty
-from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.estimators import Variables, minibatch
 from sundsbo_mpi.loops import Loop
 from sundsbo_mpi.schedules import Scheduled
@@ -56,8 +61,7 @@ class DsgdaOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        if not (isinstance(self.nu, float) and 0 < self.nu < math.inf):
-            raise UsageError(f"algorithm.nu is {self.nu}: expected a number above 0.")
+        require_above_zero(self, "nu")
         require_at_least(self, 1, "inner_y")
 
 

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
+    require_above_zero,
     require_at_least,
     schedules,
     steps,
 )
 from sundsbo_mpi.composition import Composed, Oracles
 from sundsbo_mpi.directions import gradient, leaf
-from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.estimators import Variables, minibatch
 from sundsbo_mpi.matrix_directions import lower_cross, lower_hessian, require_room
 from sundsbo_mpi.schedules import Scheduled
@@ -65,8 +65,7 @@ class GossipDsboOptions(MethodOptions):
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         require_at_least(self, 1, "terms")
-        if not (isinstance(self.lipschitz, float) and 0 < self.lipschitz < math.inf):
-            raise UsageError(f"algorithm.lipschitz is {self.lipschitz}: expected a number above 0.")
+        require_above_zero(self, "lipschitz")
 
 
 def gossip_dsbo(options: GossipDsboOptions, horizon: Horizon) -> Composed:

@@ -18,18 +18,17 @@ Differences from the source:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sundsbo_mpi.algorithms.base import Horizon, MethodOptions, require_at_least, steps
-from sundsbo_mpi.composition import Composed, Oracles, Penalty
+from sundsbo_mpi.algorithms.base import Horizon, steps
+from sundsbo_mpi.algorithms.moreau import MoreauOptions, begin
+from sundsbo_mpi.composition import Composed, Oracles
 from sundsbo_mpi.directions import gradient, leaf
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.estimators import Variables, minibatch
-from sundsbo_mpi.schedules import Schedule, Scheduled, power_decay
 from sundsbo_mpi.staged import Staged
 from sundsbo_mpi.techniques import Exchange, technique
 
@@ -43,21 +42,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MehaOptions(MethodOptions):
-    """The options of MEHA, in the letters of SUN-DSBO; ``gamma`` is γ itself, not 1/γ."""
+class MehaOptions(MoreauOptions):
+    """The options of MEHA, in the letters of SUN-DSBO."""
 
-    step_x: Scheduled = 0.01
-    step_y: Scheduled = 0.01
-    step_theta: Scheduled = 0.01
-    mu0: float = 1.0
     p: float = 0.25
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        if not (isinstance(self.gamma, float) and 0 < self.gamma < math.inf):
-            raise UsageError(f"algorithm.gamma is {self.gamma}: expected a number above 0.")
-        require_at_least(self, 0, "mu0", "p")
 
 
 def meha(options: MehaOptions, horizon: Horizon) -> Staged:
@@ -71,15 +59,14 @@ def meha(options: MehaOptions, horizon: Horizon) -> Staged:
             f"meha is centralised, but there are {horizon.agents} agents: start one rank with a "
             "topology of one agent, or take sun-dsbo-gt."
         )
-    mu = power_decay(options.mu0, options.p)
     composed = partial(
         Composed,
-        begin=_begin,
+        begin=begin,
         estimator=minibatch({}),
         step_sizes=steps(options, "x", "y", "theta", horizon=horizon),
-        penalty=lambda k: Penalty(mu(k), options.gamma),
+        penalty=options.penalty,
     )
-    parts = _parts(mu, options.gamma)
+    parts = _parts(options)
     prices = {"theta": Oracles(g=1), "y": Oracles(f=1, g=1), "x": Oracles(f=1, g=2)}
     return Staged(
         tuple(
@@ -89,31 +76,27 @@ def meha(options: MehaOptions, horizon: Horizon) -> Staged:
     )
 
 
-def _parts(mu: Schedule, gamma: float) -> dict[str, Part]:
+def _parts(options: MehaOptions) -> dict[str, Part]:
     """Return, for each variable, the part of the saddle function that it descends on."""
 
     def of_theta(task: Task, w: Variables, xi: Any, _k: int) -> Tensor:
-        return task.lower(w["x"], w["theta"], xi) + _distance(w) / (2 * gamma)
+        return task.lower(w["x"], w["theta"], xi) + _distance(w) / (2 * options.gamma)
 
     def of_y(task: Task, w: Variables, xi: Any, k: int) -> Tensor:
         x, y = w["x"], w["y"]
-        return mu(k) * task.upper(x, y, xi) + task.lower(x, y, xi) - _distance(w) / (2 * gamma)
+        mu, gamma = options.penalty(k)
+        return mu * task.upper(x, y, xi) + task.lower(x, y, xi) - _distance(w) / (2 * gamma)
 
     def of_x(task: Task, w: Variables, xi: Any, k: int) -> Tensor:
         x, y = w["x"], w["y"]
         gap = task.lower(x, y, xi) - task.lower(x, w["theta"], xi)
-        return mu(k) * task.upper(x, y, xi) + gap
+        return options.penalty(k).mu * task.upper(x, y, xi) + gap
 
     return {"theta": of_theta, "y": of_y, "x": of_x}
 
 
 def _distance(w: Variables) -> Tensor:
     return (w["theta"] - w["y"]).square().sum()
-
-
-def _begin(task: Task) -> Variables:
-    x, y = task.start()
-    return {"x": x, "y": y, "theta": y}
 
 
 def _descent(variable: str, part: Part) -> Callable[[Task, Variables, Any, int], Variables]:

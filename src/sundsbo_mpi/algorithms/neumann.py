@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
+    require_above_zero,
     require_at_least,
     schedules,
     steps,
 )
 from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.directions import gradient, leaf
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.directions import gradient, leaf, product
 from sundsbo_mpi.estimators import Estimator, Variables, momentum, storm
 from sundsbo_mpi.schedules import Schedule, Scheduled
 from sundsbo_mpi.techniques import Exchange, Technique, Tracking, technique
@@ -47,11 +46,8 @@ class NeumannOptions(MethodOptions):
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         require_at_least(self, 1, "terms")
-        for name, most in (("eta", 1.0), ("lipschitz", math.inf)):
-            value = getattr(self, name)
-            if not (isinstance(value, float) and 0 < value <= most and math.isfinite(value)):
-                limit = "" if most == math.inf else f" and at most {most:g}"
-                raise UsageError(f"algorithm.{name} is {value}: expected a number above 0{limit}.")
+        require_above_zero(self, "eta", most=1.0)
+        require_above_zero(self, "lipschitz")
 
 
 def mdbo(options: NeumannOptions, horizon: Horizon) -> Composed:
@@ -71,9 +67,10 @@ def mdbo(options: NeumannOptions, horizon: Horizon) -> Composed:
 
     Differences from the source, of which the algorithm box could not be consulted:
         1. All equations are our reading; that the tracker is non-ATC is part of it.
-        2. All terms of the series are summed, on one batch; the source's is a random part of the
-           series with a batch for every factor.
-        3. ``moving_average`` is the weight ρ itself, where the source has products with η.
+        2. All terms of the series are summed, on one batch; as far as we know the source takes a
+           random part of the series with a batch for every factor.
+        3. ``moving_average`` is the weight ρ itself, where as far as we know the
+           source has products with η.
     """
     return _neumann(options, horizon, momentum)
 
@@ -112,21 +109,9 @@ def series(task: Task, w: Variables, xi: Any, *, terms: int, lipschitz: float) -
     (g_y,) = gradient(task.lower(x, y, xi), y, keep_graph=True)
     total = f_y
     for _ in range(terms - 1):
-        total = f_y + total - _product(g_y, y, total) / lipschitz
+        total = f_y + total - product(g_y, y, total) / lipschitz
     (jvp,) = gradient(g_y @ total, x)
     return {"x": f_x - jvp / lipschitz, "y": g_y.detach()}
-
-
-def _product(values: Tensor, at: Tensor, vector: Tensor) -> Tensor:
-    """Return the gradient of <values, vector>, and keep the graph of the values for more."""
-    import torch
-
-    if not values.requires_grad:
-        return torch.zeros_like(at)
-    (product,) = torch.autograd.grad(
-        values, at, vector, retain_graph=True, allow_unused=True, materialize_grads=True
-    )
-    return product
 
 
 def relaxed(tracking: Technique, eta: float) -> Technique:

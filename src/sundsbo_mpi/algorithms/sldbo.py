@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalised
-from sundsbo_mpi.algorithms.base import Horizon, steps
+from sundsbo_mpi.algorithms.base import Horizon, require_above_zero, steps
 from sundsbo_mpi.composition import Composed
-from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.estimators import minibatch
 from sundsbo_mpi.techniques import projected, technique
 
@@ -19,16 +17,15 @@ class SldboOptions(AidOptions):
     """``projection_radius`` bounds ‖z‖ on every agent; a very large one switches that off.
 
     In theory it is at least a bound of ‖f_y‖ over the strong convexity of g, which a run does not
-    know; the default is meant to be out of the way of a z that behaves.
+    know; the default is meant to be out of the way.  With long runs or large steps on a
+    singular lower level z may grow beyond it; a larger radius then switches the projection off.
     """
 
     projection_radius: float = 50.0
 
     def __post_init__(self) -> None:
         """Refuse a radius outside its range."""
-        radius = self.projection_radius
-        if not (isinstance(radius, int | float) and 0 < radius < math.inf):
-            raise UsageError(f"algorithm.projection_radius is {radius}: expected a number above 0.")
+        require_above_zero(self, "projection_radius")
 
 
 def sldbo(options: SldboOptions, horizon: Horizon) -> Composed:

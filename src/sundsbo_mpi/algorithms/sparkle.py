@@ -15,9 +15,9 @@ SUN-DSBO is named the other way round: its ED-GT has ED on x.
 
 Differences from the source, of which its algorithm boxes could not be consulted:
     1. The order of updates is our reading; ``one-pass`` is the other one.
-    2. The source writes every technique with matrices A, B, C and a dual variable.  Here each is
-       its usual recursion, with the same iterates where all agents start at one point: GT is
-       ATC-GT, EXTRA is the form with W twice, ED mixes with W.
+    2. As far as we know the source writes every technique with matrices A, B, C and a dual
+       variable.  Here each is its usual recursion, with the same iterates where all agents start
+       at one point: GT is ATC-GT, EXTRA is the form with W twice, ED mixes with W.
     3. v, p and u of an iteration are taken on the same batch, which is fresh in every iteration.
     4. Steps may vary; then scaled directions are differenced (``techniques.extra_step``).
     5. That θ weighs the new u, and that L comes before U in a name, is our reading.

@@ -6,42 +6,26 @@ the other way round: its ED-GT has ED on the lower level.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sundsbo_mpi import directions
-from sundsbo_mpi.algorithms.base import (
-    Horizon,
-    MethodOptions,
-    require_at_least,
-    schedules,
-    steps,
-)
-from sundsbo_mpi.composition import Composed, Oracles, Penalty
-from sundsbo_mpi.errors import UsageError, unknown
-from sundsbo_mpi.estimators import ESTIMATORS, Variables
-from sundsbo_mpi.schedules import Scheduled, power_decay
+from sundsbo_mpi.algorithms.base import Horizon, schedules, steps
+from sundsbo_mpi.algorithms.moreau import MoreauOptions, begin
+from sundsbo_mpi.composition import Composed, Oracles
+from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.estimators import ESTIMATORS
+from sundsbo_mpi.schedules import Scheduled
 from sundsbo_mpi.techniques import technique
-
-if TYPE_CHECKING:
-    from sundsbo_mpi.tasks.base import Task
 
 
 @dataclass(frozen=True)
-class SunOptions(MethodOptions):
+class SunOptions(MoreauOptions):
     """The options of every SUN-DSBO method.
 
-    Steps and rho are numbers or schedules; ``x``, ``y`` and ``theta`` name a technique in place of
-    the method's own; ``gamma`` is γ itself, not 1/γ.
+    Each rho is a number or a schedule; ``x``, ``y`` and ``theta`` name a technique in place of the
+    method's own.
     """
 
-    step_x: Scheduled = 0.01
-    step_y: Scheduled = 0.01
-    step_theta: Scheduled = 0.01
-    mu0: float = 1.0
-    p: float = 0.0
-    gamma: float = 1.0
     estimator: str = "minibatch"
     rho_x: Scheduled = 0.5
     rho_y: Scheduled = 0.5
@@ -52,42 +36,42 @@ class SunOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        super().__post_init__()
         if self.estimator not in ESTIMATORS:
             raise unknown("estimator", self.estimator, ESTIMATORS)
-        if not (isinstance(self.gamma, float) and 0 < self.gamma < math.inf):
-            raise UsageError(f"algorithm.gamma is {self.gamma}: expected a number above 0.")
-        require_at_least(self, 0, "mu0", "p")
 
     def remarks(self) -> tuple[str, ...]:
         """Say where these options leave the assumptions of the paper's Theorems 1 and 2."""
         outside = []
         if self.step_x != self.step_y:
             outside.append("step_x differs from step_y")
+        if any(isinstance(s, dict) and "power" in s for s in (self.step_x, self.step_y)):
+            outside.append("a step varies with k")
         if not 0 < self.p < 1 / 4:
             outside.append(f"p = {self.p:g} is not between 0 and 1/4")
+        if self.mu0 == 0:
+            outside.append("mu0 = 0")
+        if self.estimator != "minibatch":
+            outside.append(f"directions by {self.estimator}")
+        if mixed := [v for v in ("x", "y", "theta") if getattr(self, v)]:
+            outside.append(f"another technique for {', '.join(mixed)}")
         return (f"outside the theorems' assumptions: {', '.join(outside)}",) if outside else ()
 
 
 def _sun_dsbo(options: SunOptions, horizon: Horizon, **own: str) -> Composed:
-    """SUN-DSBO with the techniques ``own``, by variable, unless the options name others.
-
-    μ_k = μ_0 (1 + k)^-p; θ^0 = y^0.
-    """
-    mu = power_decay(options.mu0, options.p)
+    """SUN-DSBO with the techniques ``own``, by variable, unless the options name others."""
     rho = schedules(options, {v: f"rho_{v}" for v in own}, horizon, most=1.0)
-
-    def begin(task: Task) -> Variables:
-        x, y = task.start()
-        return {"x": x, "y": y, "theta": y}
 
     return Composed(
         begin=begin,
-        direction=lambda task, w, xi, k: directions.sun(task, w, xi, mu=mu(k), gamma=options.gamma),
+        direction=lambda task, w, xi, k: directions.sun(
+            task, w, xi, **options.penalty(k)._asdict()
+        ),
         estimator=ESTIMATORS[options.estimator](rho),
         techniques={v: technique(getattr(options, v) or name) for v, name in own.items()},
         step_sizes=steps(options, *own, horizon=horizon),
         price=Oracles(f=1, g=2),
-        penalty=lambda k: Penalty(mu(k), options.gamma),
+        penalty=options.penalty,
     )
 
 

@@ -31,9 +31,9 @@ def command() -> None:
         "- not in the paper's comparison; oracles: gradients of f and g, HVP and JVP Hessian- and "
         "Jacobian-vector products of g (of dsbo and gossip-dsbo with a matrix), per iteration with "
         "default options; sent: rounds/vectors per iteration to each neighbour, a vector being as "
-        "long as its variable; W: any doubly stochastic matrices, even changing ones, or one "
-        "symmetric matrix, of which all eigenvalues exceed -1/3 where it says so, as those of "
-        "(I + W)/2 always do (--set algorithm.lazy=true).\n",
+        "long as its variable; W: any doubly stochastic matrices, even changing ones, or symmetric "
+        "ones, of which all eigenvalues exceed -1/3 where it says so, as those of (I + W)/2 always "
+        "do (--set algorithm.lazy=true), and for which there is no theory where they change.\n",
         markup=False,
     )
     for title, names in (
@@ -71,6 +71,6 @@ def _algorithms() -> object:
             entry.heterogeneity,
             _oracles(built.oracles),
             f"{built.rounds}/{built.vectors}",
-            {-math.inf: "any", -1.0: "one"}.get(built.lambda_min, "one>-1/3"),
+            {-math.inf: "any", -1.0: "sym"}.get(built.lambda_min, "sym>-1/3"),
         )
     return table

@@ -12,25 +12,6 @@ from sundsbo_mpi.cli.reading import reading_options
 if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
 
-FLAGS = {
-    "topology": ("topology", "file"),
-    "task": ("task", "name"),
-    "dataset": ("task", "dataset"),
-    "data_dir": ("task", "data_dir"),
-    "algorithm": ("algorithm", "name"),
-    "estimator": ("algorithm", "estimator"),
-    "iterations": ("run", "iterations"),
-    "seed": ("run", "seed"),
-    "eval_every": ("run", "eval_every"),
-    "dtype": ("run", "dtype"),
-    "device": ("run", "device"),
-    "stationarity": ("run", "stationarity"),
-    "save_final": ("run", "save_final"),
-    "output": ("output", "file"),
-    "overwrite": ("output", "overwrite"),
-}
-"""The setting that each flag stands for."""
-
 
 @click.command()
 @click.option(
@@ -83,11 +64,9 @@ def command(
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
     from sundsbo_mpi.config import Request
     from sundsbo_mpi.run import run
+    from sundsbo_mpi.settings import flag_settings, merge
 
-    layer: dict[str, dict[str, Any]] = {"topology": _given(dataclasses.asdict(reading))}
-    for flag, value in _given(flags).items():
-        table, key = FLAGS[flag]
-        layer.setdefault(table, {})[key] = value
+    layer = merge({"topology": _given(dataclasses.asdict(reading))}, flag_settings(_given(flags)))
     run(Request(flags=layer, sets=sets, preset=preset, file=config))
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def facts(mixing: Mixing) -> dict[str, str]:
     """Return what matters, by what it is called."""
-    alone = mixing.lambda_min is not None
+    alone = mixing.steady and mixing.symmetric
     return {
         "agents n": str(mixing.agents),
         **_graph(mixing),
         **(_spectrum(mixing) if alone else _sequence(mixing)),
         "SHA-256": mixing.sha256,
-        **_methods(mixing.lambda_min),
+        **_methods(mixing),
     }
 
 
@@ -46,8 +46,15 @@ def _spectrum(mixing: Mixing) -> dict[str, str]:
     return {
         "rho": f"{round(mixing.rho, 12):.9g}",
         "spectral gap 1 - rho": f"{mixing.spectral_gap:.6g}",
-        "smallest eigenvalue": f"{round(mixing.lambda_min or 0.0, 12) + 0.0:.9g}",
+        **_smallest(mixing),
     }
+
+
+def _smallest(mixing: Mixing) -> dict[str, str]:
+    if mixing.lambda_min is None:
+        return {}
+    bound = "" if mixing.matrices else "at least "
+    return {"smallest eigenvalue": f"{bound}{round(mixing.lambda_min, 12) + 0.0:.9g}"}
 
 
 def _sequence(mixing: Mixing) -> dict[str, str]:
@@ -60,20 +67,24 @@ def _sequence(mixing: Mixing) -> dict[str, str]:
     }
     if period:
         told["rho of their product"] = f"{round(mixing.rho**period, 12):.9g}"
-    return told | {"rho per iteration": f"{round(mixing.rho, 12):.9g}"}
+    return told | {"rho per iteration": f"{round(mixing.rho, 12):.9g}"} | _smallest(mixing)
 
 
-def _methods(lambda_min: float | None) -> dict[str, str]:
-    safe = safe_for(lambda_min)
-    told = {"safe for": ", ".join(name for name, good in safe.items() if good)}
+def _methods(mixing: Mixing) -> dict[str, str]:
+    safe = safe_for(mixing.lambda_min)
+    proven = safe if mixing.steady else safe_for(None)
+    told = {"safe for": ", ".join(name for name, good in proven.items() if good)}
+    if doubtful := [name for name, good in safe.items() if good and not proven[name]]:
+        told["no theory for"] = f"{', '.join(doubtful)} (they may diverge on networks that change)"
     unsafe = [name for name, good in safe.items() if not good]
     if not unsafe:
         return told
-    if lambda_min is None:
-        return told | {"not safe for": f"{', '.join(unsafe)} (they need one symmetric matrix)"}
-    lazily = safe_for((1 + lambda_min) / 2)
+    if mixing.lambda_min is None:
+        return told | {"not safe for": f"{', '.join(unsafe)} (they need symmetric matrices)"}
+    lazily = safe_for((1 + mixing.lambda_min) / 2)
     cured = ", ".join(name for name in unsafe if lazily[name])
+    cure = "safe" if mixing.steady else "allowed"
     return told | {
         "not safe for": ", ".join(unsafe),
-        "safe with (I + W)/2": f"{cured} (--set algorithm.lazy=true)",
+        f"{cure} with (I + W)/2": f"{cured} (--set algorithm.lazy=true)",
     }

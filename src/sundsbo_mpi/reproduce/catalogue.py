@@ -9,11 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sundsbo_mpi.reproduce.paper import experiment, labels
+from sundsbo_mpi.reproduce.tables import NONE
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Label
-
-NONE = "–"
 
 
 def catalogue() -> Table:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import COLOURS, MARKERS, axis_label, save_picture
+from sundsbo_mpi.figures import COLOURS, MARKERS, axis_label, new_figure, prepare, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment
     from sundsbo_mpi.reproduce.results import Cell
 
-PANELS = ("iterations", "seconds of training", "bytes sent per agent (payload, mean)")
 HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "alpha": 0.6}
 
 
@@ -35,19 +33,10 @@ def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
     rows = [(condition, metric) for condition in conditions for metric in experiment.metrics]
     if not rows:
         return False
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import EngFormatter
-    except ImportError:
-        raise UsageError(
-            "drawing needs matplotlib, which is not installed: run pip install 'sundsbo-mpi[plot]'."
-        ) from None
-    figure = Figure(figsize=(11, 0.8 + 3.2 * len(rows)), layout="constrained")
+    figure = new_figure(figsize=(11, 0.8 + 3.2 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), 3, sharey="row", squeeze=False)
     for panels, (condition, metric) in zip(grid, rows, strict=True):
-        for axes, name in zip(panels, PANELS, strict=True):
-            _prepare(axes, name)
-        panels[2].xaxis.set_major_formatter(EngFormatter(unit="B"))
+        prepare(panels)
         panels[0].set_ylabel(axis_label(metric))
         panels[0].set_title(condition, loc="left")
         if "accuracy" not in metric:
@@ -60,13 +49,6 @@ def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
     _legend(figure, grid[0][0], printed=bool(experiment.printed))
     save_picture(figure, output)
     return True
-
-
-def _prepare(axes: Axes, name: str) -> None:
-    axes.set_xlabel(name)
-    axes.locator_params(axis="x", nbins=5)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _legend(figure: Figure, axes: Axes, *, printed: bool) -> None:

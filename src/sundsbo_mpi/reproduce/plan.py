@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.cli.run import FLAGS
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.reproduce.topologies import topology_path
+from sundsbo_mpi.settings import flag_settings
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Condition, Experiment, Topology
@@ -138,12 +138,8 @@ def _resolve(
     """Return the configuration that the run will store, or why it would be refused."""
     from sundsbo_mpi.config import Request, resolve
 
-    layer: dict[str, dict[str, Any]] = {}
-    for flag, value in flags.items():
-        table, key = FLAGS[flag]
-        layer.setdefault(table, {})[key] = value
     try:
-        config = resolve(Request(flags=layer, sets=sets, preset=preset or None))
+        config = resolve(Request(flags=flag_settings(flags), sets=sets, preset=preset or None))
     except UsageError as error:
         return {}, str(error)
     return identity(config.as_dict()), ""

@@ -68,5 +68,7 @@ def collect(planned: Iterable[Job]) -> list[Cell]:
             runs[key][job.seed] = read_run(job.path)
         else:
             troubles[key][job.seed] = reason(job)
-    return [Cell(method, condition, runs[condition, method], troubles[condition, method])
-            for condition, method in runs]  # fmt: skip
+    return [
+        Cell(method, condition, of_cell, troubles[condition, method])
+        for (condition, method), of_cell in runs.items()
+    ]

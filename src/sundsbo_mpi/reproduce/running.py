@@ -61,8 +61,11 @@ def command(job: Job, launcher: str) -> list[str]:
 
 
 def program() -> list[str]:
-    """Return the words that start this program, with the Python that runs it now."""
-    return [sys.executable, "-m", "sundsbo_mpi"]
+    """Return the words that start this program, with the Python that runs it now.
+
+    Without -P, files of the working directory would stand in for modules of the same name.
+    """
+    return [sys.executable, "-P", "-m", "sundsbo_mpi"]
 
 
 def state(job: Job) -> State:

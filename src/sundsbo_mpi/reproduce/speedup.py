@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Points: TypeAlias = Mapping[int, Sequence[tuple[float, float]]]
 
-GAP_POWERS = {"sun-dsbo-se": -2.0, "sun-dsbo-gt": -4.0}
-
 
 class Slope(NamedTuple):
     """The exponent of a power law and its 95 % confidence interval."""

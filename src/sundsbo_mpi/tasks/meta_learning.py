@@ -262,5 +262,5 @@ class MetaLearning:
                 for kind in (stored[:, :, :shots], stored[:, :, shots:])
             )
             found = few_shot(support, query, self._tested.ways, self._fit)
-            right, loss, count = right + found.right, loss + found.loss, count + found.count
+            right, loss, count = right + found.right, loss + found.loss, count + found.images
         return {f"{part}_accuracy": (100.0 * right, count), f"{part}_loss": (loss, count)}

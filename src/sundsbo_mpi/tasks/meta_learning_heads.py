@@ -40,7 +40,7 @@ class Scores(NamedTuple):
 
     right: int
     loss: float
-    count: int
+    images: int
 
 
 def few_shot(support: Tensor, query: Tensor, ways: int, fit: Fit) -> Scores:

@@ -75,8 +75,8 @@ class Cycle(Mixing):
 
     @cached_property
     def lambda_min(self) -> float | None:
-        """The smallest eigenvalue of a single symmetric matrix, otherwise None."""
-        return extremes(self.stack[0])[1] if self.steady and self.symmetric else None
+        """The smallest eigenvalue of all matrices, or None where one of them is not symmetric."""
+        return min(extremes(W)[1] for W in self.stack) if self.symmetric else None
 
     @cached_property
     def symmetric(self) -> bool:

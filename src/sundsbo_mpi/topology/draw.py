@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import check_picture, save_picture
+from sundsbo_mpi.figures import check_picture, new_figure, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +29,7 @@ def draw_weights(weights: Mixing, path: str) -> None:
             written.
     """
     check_picture(path)
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError(
-            "drawing needs matplotlib, which is not installed; "
-            "install it with: pip install 'sundsbo-mpi[plot]'."
-        ) from error
-    figure = Figure(figsize=(7, 7))
+    figure = new_figure(figsize=(7, 7))
     axes = figure.add_subplot()
     axes.set_title(
         f"{weights.description}\nn = {weights.agents}, ρ = {weights.rho_text}{_smallest(weights)}",
@@ -52,7 +44,8 @@ def draw_weights(weights: Mixing, path: str) -> None:
 def _smallest(weights: Mixing) -> str:
     if weights.lambda_min is None:
         return ""
-    return f", smallest eigenvalue {round(weights.lambda_min, 9) + 0.0:.4g}"
+    bound = "" if weights.matrices else "at least "
+    return f", smallest eigenvalue {bound}{round(weights.lambda_min, 9) + 0.0:.4g}"
 
 
 def _draw_graph(axes: Axes, weights: Mixing) -> None:

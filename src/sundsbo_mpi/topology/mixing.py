@@ -51,7 +51,10 @@ class Mixing(ABC):
     @property
     @abstractmethod
     def lambda_min(self) -> float | None:
-        """The smallest eigenvalue λ_n of the one symmetric W, or None where there is no such W."""
+        """The smallest eigenvalue of all W_k, or None where one of them is not symmetric.
+
+        Of matrices that are drawn for ever, a bound that no draw falls below.
+        """
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology.links import halved, metropolis
 from sundsbo_mpi.topology.mixing import Mixing
-from sundsbo_mpi.topology.spectrum import mean_square_rho
+from sundsbo_mpi.topology.spectrum import extremes, mean_square_rho
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,10 +120,19 @@ class Redrawn(Mixing):
         """
         return mean_square_rho(self.sample, self.every)
 
-    @property
-    def lambda_min(self) -> None:
-        """None: there is no one matrix."""
-        return None
+    @cached_property
+    def lambda_min(self) -> float:
+        """The bound 1 - 2^(1-h) m/(m + 1) on the eigenvalues of all draws; h halvings, largest m.
+
+        Metropolis-Hastings weights have w_ii >= 1/(m + 1), and no eigenvalue is below
+        min_i 2 w_ii - 1 (Gershgorin).  An m-regular bipartite graph, such as an even ring, attains
+        it.  Where all draws are one graph but for the order of agents, with m = 2 or m = n - 1
+        alone, this is its smallest eigenvalue.
+        """
+        fewest, most = self.neighbours
+        if fewest == most and most in (2, self.size - 1):
+            return extremes(self.at(0))[1]
+        return 1 - 2.0 ** (1 - self.halvings) * most / (most + 1)
 
     @property
     def matrices(self) -> tuple[csr_array, ...]:

@@ -1,0 +1,45 @@
+"""What methods on the Moreau-envelope penalty share: options, start, and the penalty itself.
+
+They move x, y and an auxiliary θ that follows the proximal point of the lower level at y, with
+θ^0 = y^0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.algorithms.base import MethodOptions, require_above_zero, require_at_least
+from sundsbo_mpi.composition import Penalty
+from sundsbo_mpi.estimators import Variables
+from sundsbo_mpi.schedules import Scheduled, power_decay
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class MoreauOptions(MethodOptions):
+    """Steps are numbers or schedules; ``gamma`` is γ itself, not 1/γ."""
+
+    step_x: Scheduled = 0.01
+    step_y: Scheduled = 0.01
+    step_theta: Scheduled = 0.01
+    mu0: float = 1.0
+    p: float = 0.0
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        require_above_zero(self, "gamma")
+        require_at_least(self, 0, "mu0", "p")
+
+    def penalty(self, k: int) -> Penalty:
+        """Return μ_k = μ_0 (1 + k)^-p and γ."""
+        return Penalty(power_decay(self.mu0, self.p)(k), self.gamma)
+
+
+def begin(task: Task) -> Variables:
+    """Return the task's start with θ^0 = y^0."""
+    x, y = task.start()
+    return {"x": x, "y": y, "theta": y}
