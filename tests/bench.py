@@ -11,7 +11,7 @@ import torch
 
 from sundsbo_mpi.algorithms import METHODS, Horizon, SunOptions, method
 from sundsbo_mpi.algorithms.sparkle import ORDERS
-from sundsbo_mpi.estimators import ESTIMATORS
+from sundsbo_mpi.composition.estimators import ESTIMATORS
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy
 

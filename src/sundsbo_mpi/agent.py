@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sundsbo_mpi.comm.gossip import Gossip
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm, State
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Exchange
 
 HEALTHY = 2**62
 """The code of an agent whose numbers have all been finite."""

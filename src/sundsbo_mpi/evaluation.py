@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.agent import Agent
     from sundsbo_mpi.composition import Penalty, State
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
 
 
 class Measured(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.comm.tally import Tally
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.tasks.base import Task
 
 

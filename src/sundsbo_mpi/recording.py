@@ -17,8 +17,8 @@ from sundsbo_mpi.versions import versions
 if TYPE_CHECKING:
     import numpy as np
 
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.config import Config
-    from sundsbo_mpi.estimators import Variables
     from sundsbo_mpi.progress import Reporter
     from sundsbo_mpi.runfile import Row
     from sundsbo_mpi.startup import Prepared

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from sundsbo_mpi.agent import Agent
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.config import Request
-    from sundsbo_mpi.estimators import Variables
     from sundsbo_mpi.runfile import Row
     from sundsbo_mpi.tasks.base import Task
 

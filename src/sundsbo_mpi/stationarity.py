@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from sundsbo_mpi.directions import gradient, leaf, product, sun
+from sundsbo_mpi.composition.directions import gradient, leaf, product, sun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Penalty
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.tasks.base import Task
 
 MAX_ITERATIONS = 500

@@ -10,8 +10,8 @@ from together import complaints
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import Penalty
+from sundsbo_mpi.composition.matrix_directions import LARGEST_BYTES
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.matrix_directions import LARGEST_BYTES
 
 
 def alone(step):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lockstep import Lockstep
 
 from sundsbo_mpi.algorithms import METHODS
-from sundsbo_mpi.techniques import TECHNIQUES
+from sundsbo_mpi.composition.techniques import TECHNIQUES
 
 ITERATIONS = 60
 W = bench.uneven()

@@ -7,9 +7,9 @@ import torch
 
 from sundsbo_mpi.algorithms import METHODS, by_default, method, safe_for
 from sundsbo_mpi.composition import Composed
+from sundsbo_mpi.composition.staged import Staged
+from sundsbo_mpi.composition.techniques import TECHNIQUES
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.staged import Staged
-from sundsbo_mpi.techniques import TECHNIQUES
 
 SPARKLE = tuple(name for name in bench.AID if name.startswith("sparkle-"))
 

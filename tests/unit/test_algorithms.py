@@ -15,8 +15,8 @@ from sundsbo_mpi.algorithms import (
     safe_for,
 )
 from sundsbo_mpi.composition import Penalty
+from sundsbo_mpi.composition.techniques import TECHNIQUES
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.techniques import TECHNIQUES
 
 NAMES = {
     "sun-dsbo-se",

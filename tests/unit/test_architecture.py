@@ -10,19 +10,8 @@ import sundsbo_mpi
 
 ROOT = Path(sundsbo_mpi.__file__).parent
 MODULES = {p.relative_to(ROOT).with_suffix("").as_posix(): p for p in sorted(ROOT.rglob("*.py"))}
-MATHEMATICS = (
-    "schedules",
-    "directions",
-    "matrix_directions",
-    "estimators",
-    "techniques",
-    "fusion",
-    "composition",
-    "staged",
-    "loops",
-    "algorithms",
-)
-"""Modules, the last of them a package."""
+MATHEMATICS = ("composition", "algorithms")
+"""Packages."""
 MODULE_LINES, FUNCTION_LINES = 300, 45
 
 

@@ -5,7 +5,7 @@ import oracle
 import pytest
 import torch
 
-from sundsbo_mpi.directions import sun
+from sundsbo_mpi.composition.directions import sun
 
 MU, GAMMA = 0.7, 0.3
 

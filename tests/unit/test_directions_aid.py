@@ -8,7 +8,7 @@ import pytest
 import torch
 from test_directions import Curved, Flat
 
-from sundsbo_mpi.directions import (
+from sundsbo_mpi.composition.directions import (
     hypergradient,
     linear_residual,
     lower_gradient,

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sundsbo_mpi.estimators import ESTIMATORS, moving_average
-from sundsbo_mpi.schedules import constant, power_decay
+from sundsbo_mpi.composition.estimators import ESTIMATORS, moving_average
+from sundsbo_mpi.composition.schedules import constant, power_decay
 
 POINTS = [torch.tensor([1.0]), torch.tensor([4.0]), torch.tensor([-2.0])]
 NOISE = [0.5, -0.25, 2.0]

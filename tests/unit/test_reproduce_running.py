@@ -211,7 +211,7 @@ def test_topologies_are_written_before_the_runs(tmp_path, started):
     planned = jobs(experiment("dctopo"), Wish(tmp_path, seeds=1, sets=DIGITS, iterations=20))
     printed = running.commands(running.missing(planned), LAUNCHER)
     assert [words[4] for words in printed[:5]] == ["topology"] * 5
-    assert [words[6] for words in printed[5:]] == ["run"] * 10
+    assert [words[7] for words in printed[5:]] == ["run"] * 10
     assert "--offsets 1,2 --self-weight 0.6" in " ".join(printed[1])
     assert not list(tmp_path.iterdir())
     run(planned)

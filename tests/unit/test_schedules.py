@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sundsbo_mpi.composition.schedules import as_schedule
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.schedules import as_schedule
 
 
 def read(value, agents=4, iterations=100):

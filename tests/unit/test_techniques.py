@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from sundsbo_mpi.composition.fusion import lockstep
+from sundsbo_mpi.composition.techniques import TECHNIQUES, Diffused, Extra, projected, technique
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.fusion import lockstep
-from sundsbo_mpi.techniques import TECHNIQUES, Diffused, Extra, projected, technique
 
 S, LAM = torch.tensor([3.0]), 0.5
 SELF = 0.25

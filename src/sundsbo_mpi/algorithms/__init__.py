@@ -1,16 +1,21 @@
 """The table of methods, and which of them may mix with which weights.
 
-Some of them, all below in METHODS:
+Nearly all are compositions; the columns are direction, estimator, and technique of each variable:
 
-    method             direction   estimator                 technique of x, y, θ or z
-    sun-dsbo-se        sun         minibatch|momentum|storm  se, se, se
-    sun-dsbo-gt        sun         minibatch|momentum|storm  gt, gt, gt
-    sun-dsbo-ed-gt     sun         minibatch|momentum|storm  ed, gt, gt
-    sparkle-ed-gt      soba        moving average on x       gt, ed, ed
-    d-soba             soba        moving average on x       se, se, se
+    sun-dsbo-U-L   sun            minibatch|momentum|storm   x: U, y and θ: L (one name: all alike)
+    sparkle-L-U    v, p, u        moving average of u        y and z: L, x: U, one after the other
+    d-soba         v, p, u        moving average of u        se; d-soba-fo by finite differences
+    sldbo          v, p, u        minibatch                  non-atc-gt, z projected
+    ma-dsbo        v, p, u        moving average of u        y: dgd, z: non-atc-gt in loops; x: dgd
+    dsbo           v, matrix, u   minibatch                  y: dgd, Z: non-atc-gt in loops; x: dgd
+    gossip-dsbo    all averaged   minibatch                  x and y: dgd, averages: blended
+    mdbo, vrdbo    v, series      momentum, storm            non-atc-gt, in part
+    dsgda-gt       sun, γ = ∞     minibatch                  gt (y and z in a loop: inner_y > 1)
+    d-psgd, gnsd   one loss       minibatch                  dgd, non-atc-gt
+    meha           sun            minibatch                  none: one agent, θ, y, x in turn
 
-A method that does not fit the composition is any object with the members of
-``composition.Algorithm``.  Adding a method is one function and its line in METHODS.
+A method that does not fit is any object with the members of ``composition.Algorithm``.  Adding a
+method is one function and its line in METHODS.
 """
 
 from __future__ import annotations
@@ -38,13 +43,13 @@ from sundsbo_mpi.algorithms.dsgda import DsgdaOptions
 from sundsbo_mpi.algorithms.gossip_dsbo import GossipDsboOptions
 from sundsbo_mpi.algorithms.ma_dsbo import MaDsboOptions
 from sundsbo_mpi.algorithms.meha import MehaOptions
-from sundsbo_mpi.algorithms.multi_step import MultiStep
 from sundsbo_mpi.algorithms.neumann import NeumannOptions
 from sundsbo_mpi.algorithms.single_level import SingleLevelOptions
 from sundsbo_mpi.algorithms.sldbo import SldboOptions
 from sundsbo_mpi.algorithms.sparkle import SparkleOptions
 from sundsbo_mpi.algorithms.sun_dsbo import SunOptions
 from sundsbo_mpi.composition import Algorithm, Penalty
+from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.errors import unknown
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sundsbo_mpi.algorithms.base import Horizon, MethodOptions, schedules
 from sundsbo_mpi.composition import Oracles
-from sundsbo_mpi.estimators import Estimator, Variables, moving_average
-from sundsbo_mpi.schedules import Scheduled
+from sundsbo_mpi.composition.estimators import Estimator, Variables, moving_average
+from sundsbo_mpi.composition.schedules import Scheduled
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

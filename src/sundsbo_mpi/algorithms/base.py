@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sundsbo_mpi.composition import Algorithm
+from sundsbo_mpi.composition.schedules import Schedule, as_schedule
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.schedules import Schedule, as_schedule
 
 
 @dataclass(frozen=True)

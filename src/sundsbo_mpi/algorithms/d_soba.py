@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AveragedOptions, averaged, begin, unpenalised
 from sundsbo_mpi.algorithms.base import Horizon, steps
-from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.techniques import technique
+from sundsbo_mpi.composition import Composed, Oracles, directions
+from sundsbo_mpi.composition.techniques import technique
 
 if TYPE_CHECKING:
     from sundsbo_mpi.algorithms.aid import Pieces

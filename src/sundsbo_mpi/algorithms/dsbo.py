@@ -27,16 +27,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.aid import AidOptions, unpenalised
 from sundsbo_mpi.algorithms.base import Horizon, require_at_least, steps
-from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.directions import gradient, leaf
-from sundsbo_mpi.estimators import Variables, minibatch
-from sundsbo_mpi.loops import Loop
-from sundsbo_mpi.matrix_directions import jacobian_residual, require_room
-from sundsbo_mpi.staged import Staged
-from sundsbo_mpi.techniques import technique
+from sundsbo_mpi.composition import Composed, Oracles, directions
+from sundsbo_mpi.composition.directions import gradient, leaf
+from sundsbo_mpi.composition.estimators import Variables, minibatch
+from sundsbo_mpi.composition.loops import Loop
+from sundsbo_mpi.composition.matrix_directions import jacobian_residual, require_room
+from sundsbo_mpi.composition.staged import Staged
+from sundsbo_mpi.composition.techniques import technique
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
@@ -38,12 +37,12 @@ from sundsbo_mpi.algorithms.base import (
     require_at_least,
     steps,
 )
-from sundsbo_mpi.composition import Composed, Oracles, Penalty
-from sundsbo_mpi.estimators import Variables, minibatch
-from sundsbo_mpi.loops import Loop
-from sundsbo_mpi.schedules import Scheduled
-from sundsbo_mpi.staged import Staged
-from sundsbo_mpi.techniques import technique
+from sundsbo_mpi.composition import Composed, Oracles, Penalty, directions
+from sundsbo_mpi.composition.estimators import Variables, minibatch
+from sundsbo_mpi.composition.loops import Loop
+from sundsbo_mpi.composition.schedules import Scheduled
+from sundsbo_mpi.composition.staged import Staged
+from sundsbo_mpi.composition.techniques import technique
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

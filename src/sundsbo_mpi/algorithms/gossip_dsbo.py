@@ -33,17 +33,17 @@ from sundsbo_mpi.algorithms.base import (
     steps,
 )
 from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.directions import gradient, leaf
-from sundsbo_mpi.estimators import Variables, minibatch
-from sundsbo_mpi.matrix_directions import lower_cross, lower_hessian, require_room
-from sundsbo_mpi.schedules import Scheduled
-from sundsbo_mpi.techniques import Exchange, technique
+from sundsbo_mpi.composition.directions import gradient, leaf
+from sundsbo_mpi.composition.estimators import Variables, minibatch
+from sundsbo_mpi.composition.matrix_directions import lower_cross, lower_hessian, require_room
+from sundsbo_mpi.composition.schedules import Scheduled
+from sundsbo_mpi.composition.techniques import Exchange, technique
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.composition.techniques import Gradient
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Gradient
 
 AVERAGES = ("f_x", "f_y", "g_xy", "g_yy")
 

@@ -26,17 +26,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.algorithms.moreau import MoreauOptions, begin
 from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.directions import gradient, leaf
+from sundsbo_mpi.composition.directions import gradient, leaf
+from sundsbo_mpi.composition.estimators import Variables, minibatch
+from sundsbo_mpi.composition.staged import Staged
+from sundsbo_mpi.composition.techniques import Exchange, technique
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.estimators import Variables, minibatch
-from sundsbo_mpi.staged import Staged
-from sundsbo_mpi.techniques import Exchange, technique
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.composition.techniques import Gradient
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Gradient
 
     Part: TypeAlias = Callable[[Task, Variables, Any, int], Tensor]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.algorithms.base import MethodOptions, require_above_zero, require_at_least
 from sundsbo_mpi.composition import Penalty
-from sundsbo_mpi.estimators import Variables
-from sundsbo_mpi.schedules import Scheduled, power_decay
+from sundsbo_mpi.composition.estimators import Variables
+from sundsbo_mpi.composition.schedules import Scheduled, power_decay
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

@@ -15,16 +15,16 @@ from sundsbo_mpi.algorithms.base import (
     steps,
 )
 from sundsbo_mpi.composition import Composed, Oracles
-from sundsbo_mpi.directions import gradient, leaf, product
-from sundsbo_mpi.estimators import Estimator, Variables, momentum, storm
-from sundsbo_mpi.schedules import Schedule, Scheduled
-from sundsbo_mpi.techniques import Exchange, Technique, Tracking, technique
+from sundsbo_mpi.composition.directions import gradient, leaf, product
+from sundsbo_mpi.composition.estimators import Estimator, Variables, momentum, storm
+from sundsbo_mpi.composition.schedules import Schedule, Scheduled
+from sundsbo_mpi.composition.techniques import Exchange, Technique, Tracking, technique
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.composition.techniques import Gradient
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Gradient
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalised
 from sundsbo_mpi.algorithms.base import Horizon, require_above_zero, steps
-from sundsbo_mpi.composition import Composed
-from sundsbo_mpi.estimators import minibatch
-from sundsbo_mpi.techniques import projected, technique
+from sundsbo_mpi.composition import Composed, directions
+from sundsbo_mpi.composition.estimators import minibatch
+from sundsbo_mpi.composition.techniques import projected, technique
 
 
 @dataclass(frozen=True)

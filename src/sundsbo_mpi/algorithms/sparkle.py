@@ -28,14 +28,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AveragedOptions, averaged, begin, unpenalised
 from sundsbo_mpi.algorithms.base import Horizon, steps
-from sundsbo_mpi.composition import Composed, Oracles
+from sundsbo_mpi.composition import Composed, Oracles, directions
+from sundsbo_mpi.composition.estimators import minibatch
+from sundsbo_mpi.composition.staged import Staged
+from sundsbo_mpi.composition.techniques import technique
 from sundsbo_mpi.errors import unknown
-from sundsbo_mpi.estimators import minibatch
-from sundsbo_mpi.staged import Staged
-from sundsbo_mpi.techniques import technique
 
 ORDERS = ("gauss-seidel", "one-pass")
 

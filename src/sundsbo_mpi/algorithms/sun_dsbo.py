@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sundsbo_mpi import directions
 from sundsbo_mpi.algorithms.base import Horizon, schedules, steps
 from sundsbo_mpi.algorithms.moreau import MoreauOptions, begin
-from sundsbo_mpi.composition import Composed, Oracles
+from sundsbo_mpi.composition import Composed, Oracles, directions
+from sundsbo_mpi.composition.estimators import ESTIMATORS
+from sundsbo_mpi.composition.schedules import Scheduled
+from sundsbo_mpi.composition.techniques import technique
 from sundsbo_mpi.errors import unknown
-from sundsbo_mpi.estimators import ESTIMATORS
-from sundsbo_mpi.schedules import Scheduled
-from sundsbo_mpi.techniques import technique
 
 
 @dataclass(frozen=True)

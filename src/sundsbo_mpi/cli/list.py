@@ -16,10 +16,10 @@ def command() -> None:
     """List algorithms, estimators, techniques, tasks, topologies and presets."""
     from rich.console import Console
 
-    from sundsbo_mpi.estimators import ESTIMATORS
+    from sundsbo_mpi.composition.estimators import ESTIMATORS
+    from sundsbo_mpi.composition.techniques import TECHNIQUES
     from sundsbo_mpi.settings import presets
     from sundsbo_mpi.tasks import DESCRIPTIONS
-    from sundsbo_mpi.techniques import TECHNIQUES
     from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
     console = Console(highlight=False)

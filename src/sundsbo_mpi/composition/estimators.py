@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.schedules import Schedule
+    from sundsbo_mpi.composition.schedules import Schedule
 
 Variables: TypeAlias = "dict[str, Tensor]"
 """The variables of one agent, or one tensor of the same shape for each of them."""

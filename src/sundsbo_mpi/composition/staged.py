@@ -6,15 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.composition import Composed, Oracles, Penalty, State
-from sundsbo_mpi.loops import Loop
+from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State
+from sundsbo_mpi.composition.composed import Composed
+from sundsbo_mpi.composition.loops import Loop
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Exchange
 
 
 @dataclass(frozen=True)

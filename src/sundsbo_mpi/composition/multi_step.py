@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.composition import Algorithm, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Algorithm, Oracles, Penalty, State
+from sundsbo_mpi.composition.techniques import Exchange, T
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.techniques import Exchange, T
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.tasks.base import Task
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
-    from sundsbo_mpi.techniques import Exchange
+    from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.composition.techniques import Exchange
 
 
 def lockstep(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.tasks.base import Task
 
 

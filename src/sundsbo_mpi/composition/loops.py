@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sundsbo_mpi.composition import Composed, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State
+from sundsbo_mpi.composition.composed import Composed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.tasks.base import Task
-    from sundsbo_mpi.techniques import Exchange
 
 
 class Looped(NamedTuple):

@@ -9,100 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.fusion import lockstep
-from sundsbo_mpi.techniques import Exchange, Technique
+from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition.fusion import lockstep
+from sundsbo_mpi.composition.techniques import Exchange, Technique
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Estimator, Variables
-    from sundsbo_mpi.schedules import Schedule
+    from sundsbo_mpi.composition.estimators import Estimator, Variables
+    from sundsbo_mpi.composition.schedules import Schedule
     from sundsbo_mpi.tasks.base import Task
-
-
-class State(NamedTuple):
-    """What an agent carries from one iteration to the next beside its variables."""
-
-    estimate: Any
-    """Memory of the estimator."""
-    memory: dict[str, Any]
-    """Memory of each variable's technique."""
-    D_hat: Variables
-    """D̂^k of the iteration just done; zero before the first."""
-
-
-class Penalty(NamedTuple):
-    """μ_k and γ of the saddle function that an iteration descends on."""
-
-    mu: float
-    gamma: float
-
-
-class Oracles(NamedTuple):
-    """What an agent evaluates: gradients of f and g, Hessian- and Jacobian-vector products of g.
-
-    A product differentiates a gradient of g, which is counted beside it, once if both share it.
-    """
-
-    f: int = 0
-    g: int = 0
-    hvp: int = 0
-    jvp: int = 0
-
-    def times(self, m: int) -> Oracles:
-        """Return the price of ``m`` such evaluations."""
-        return Oracles(*(m * calls for calls in self))
-
-
-class Algorithm(Protocol):
-    """What the agent's loop needs of a method."""
-
-    @property
-    def lambda_min(self) -> float:
-        """The eigenvalues of all W_k, then symmetric, must exceed this; any W_k if -inf."""
-        ...
-
-    @property
-    def rounds(self) -> int:
-        """Communication rounds per iteration."""
-        ...
-
-    @property
-    def vectors(self) -> int:
-        """Vectors sent to each neighbour per iteration."""
-        ...
-
-    @property
-    def oracles(self) -> Oracles:
-        """What an agent evaluates per iteration, on minibatches."""
-        ...
-
-    def start(self, task: Task) -> tuple[Variables, State]:
-        """Return w^0 and the state before the first iteration."""
-        ...
-
-    def step(
-        self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
-        """Do iteration k of one agent, yielding what must be averaged over its neighbours."""
-        ...
-
-    def defect(
-        self, k: int, w_next: Variables, w: Variables, state: State
-    ) -> dict[str, tuple[Tensor, Tensor]]:
-        """After iteration k: what must average to zero over the agents, and its scale."""
-        ...
-
-    @property
-    def penalty(self) -> Callable[[int], Penalty | None]:
-        """The function k -> μ_k and γ, or None for a method without a Moreau-envelope penalty."""
-        ...
-
-
-def no_penalty(_k: int) -> None:
-    """Stand for the penalty of a method that has none."""
 
 
 @dataclass(frozen=True)

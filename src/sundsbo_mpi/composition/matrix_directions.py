@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.directions import gradient, leaf, product
+from sundsbo_mpi.composition.directions import gradient, leaf, product
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.estimators import Variables
+    from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.tasks.base import Task
 
 LARGEST_BYTES = 2**30

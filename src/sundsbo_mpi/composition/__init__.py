@@ -1,0 +1,12 @@
+"""Of what a method is made, and how the pieces are put together.
+
+The pieces are a direction (``directions``, ``matrix_directions``), an estimator (``estimators``)
+and one technique per variable (``techniques``), with step sizes from ``schedules``.  ``composed``
+puts them together; ``staged`` has several such methods in a row, ``loops`` repeats one of them,
+``multi_step`` repeats the exchange, and ``fusion`` lets variables share their messages.
+"""
+
+from sundsbo_mpi.composition.algorithm import Algorithm, Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition.composed import Composed
+
+__all__ = ["Algorithm", "Composed", "Oracles", "Penalty", "State", "no_penalty"]
