@@ -1,9 +1,9 @@
 """The control of the hyper-cleaning figures: the paper's settings without any exchange.
 
-    python benchmarks/no_exchange.py [--data-dir DIR]
+    python benchmarks/no_exchange.py [--dataset NAME] [--data-dir DIR] [--iterations K]...
 
 Ten agents at H = 1 in one process, mixed by W = I, which the program refuses as not connected;
-prints one line of JSON for each of the iterations 100 and 500.  Averaging at evaluation makes the
+prints one line of JSON for each K, the iterations 100 and 500.  Averaging at evaluation makes the
 accuracy look good; the agents' own models and the consensus error do not.
 """
 
@@ -28,21 +28,22 @@ AGENTS = 10
 
 
 @click.command()
-@click.option("--data-dir", help="Where Fashion-MNIST is.")
+@click.option("--dataset", default="fashion-mnist", show_default=True)
+@click.option("--data-dir", help="Where its files are.")
+@click.option("--iterations", multiple=True, default=(100, 500), show_default=True)
 @click.option("--seed", default=0, show_default=True)
-def main(data_dir: str | None, seed: int) -> None:
+def main(dataset: str, data_dir: str | None, iterations: tuple[int, ...], seed: int) -> None:
     """Run the control."""
-    layer = {"task": {"data_dir": data_dir, "heterogeneity": 1.0}}
+    layer = {"task": {"dataset": dataset, "data_dir": data_dir, "heterogeneity": 1.0}}
     config = resolve(Request(preset="paper/hyper-cleaning", flags=layer))
-    task = {k: v for k, v in config.task.items() if k != "name"}
-    shards = HyperCleaning.shards(agents=AGENTS, seed=seed, **task)
+    shards = HyperCleaning.shards(agents=AGENTS, seed=seed, **config.task_options)
     tasks = [
-        HyperCleaning(agent=i, agents=AGENTS, seed=seed, shard=shard, **task)
+        HyperCleaning(agent=i, agents=AGENTS, seed=seed, shard=shard, **config.task_options)
         for i, shard in enumerate(shards)
     ]
     algorithm, _ = build_algorithm(config, AGENTS)
     agents = Lockstep(algorithm, tasks, np.eye(AGENTS))
-    for iteration in (100, 500):
+    for iteration in iterations:
         agents.run(iteration - agents.k)
         print(json.dumps({"iteration": iteration, **measure(agents)}), flush=True)
 

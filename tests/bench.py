@@ -9,8 +9,9 @@ import oracle_aid
 import pytest
 import torch
 
-from sundsbo_mpi.algorithms import METHODS, Horizon, SunOptions, method
+from sundsbo_mpi.algorithms import METHODS, Horizon, method
 from sundsbo_mpi.algorithms.sparkle import ORDERS
+from sundsbo_mpi.algorithms.sun_dsbo import SunOptions
 from sundsbo_mpi.composition.estimators import ESTIMATORS
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy

@@ -11,13 +11,15 @@ flags are TOML, or read as TOML, with the tables ``run``, ``topology``, ``task``
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from sundsbo_mpi.algorithms import METHODS, method
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.settings import (
     Layer,
     assignments,
@@ -51,11 +53,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         for name, least in (("iterations", 0), ("seed", 0), ("eval_every", 1)):
-            if not least <= getattr(self, name) <= LARGEST_INTEGER:
-                raise UsageError(
-                    f"run.{name} is {getattr(self, name)}: expected an integer from {least} to "
-                    f"{LARGEST_INTEGER}."
-                )
+            require_integer(f"run.{name}", getattr(self, name), least, LARGEST_INTEGER)
         if self.dtype not in DTYPES:
             raise unknown("dtype", self.dtype, DTYPES)
 
@@ -87,6 +85,16 @@ class Config:
     output: OutputOptions
     task: dict[str, Any]
     algorithm: dict[str, Any]
+
+    @property
+    def task_options(self) -> dict[str, Any]:
+        """The options of the task, without its name."""
+        return _nameless(self.task)
+
+    @property
+    def algorithm_options(self) -> dict[str, Any]:
+        """The options of the method, without its name."""
+        return _nameless(self.algorithm)
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain tables, from which the same run can be configured again."""
@@ -136,7 +144,7 @@ def resolve(request: Request) -> Config:
     settings = merge({**defaults, "algorithm": shared}, asked)
 
     def table(name: str) -> dict[str, Any]:
-        return {k: v for k, v in settings.get(name, {}).items() if k != "name"}
+        return _nameless(settings.get(name, {}))
 
     return Config(
         run=RunOptions(**complete("run", RunOptions, table("run"))),
@@ -145,6 +153,10 @@ def resolve(request: Request) -> Config:
         task={"name": task_name, **complete("task", task_class, table("task"))},
         algorithm={"name": algorithm_name, **complete("algorithm", options, table("algorithm"))},
     )
+
+
+def _nameless(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key != "name"}
 
 
 def _for_method(name: str, layer: Layer) -> Layer:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from sundsbo_mpi import startup
 from sundsbo_mpi.agreement import meet, on_root
-from sundsbo_mpi.algorithms import gamma_remark
+from sundsbo_mpi.algorithms.safety import gamma_remark
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError

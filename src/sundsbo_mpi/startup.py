@@ -17,7 +17,8 @@ import torch
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.agreement import agree, jointly, on_root
-from sundsbo_mpi.algorithms import Horizon, MultiStep, changing_remark, is_safe, method
+from sundsbo_mpi.algorithms import Horizon, MultiStep, method
+from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
@@ -127,16 +128,12 @@ def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:
 def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, ...]]:
     """Build the configured method; also return what must be said about its options."""
     entry = method(config.algorithm["name"])
-    options = entry.options(**{k: v for k, v in config.algorithm.items() if k != "name"})
+    options = entry.options(**config.algorithm_options)
     horizon = Horizon(agents, max(1, config.run.iterations))
     algorithm = entry.build(options, horizon)
     if options.gossip_steps != 1:
         algorithm = MultiStep(algorithm, options.gossip_steps)
     return algorithm, options.remarks()
-
-
-def _task_options(config: Config) -> dict[str, Any]:
-    return {k: v for k, v in config.task.items() if k != "name"}
 
 
 def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
@@ -146,7 +143,7 @@ def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
         return [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataNote)
-        shards = list(divide(agents=agents, seed=config.run.seed, **_task_options(config)))
+        shards = list(divide(agents=agents, seed=config.run.seed, **config.task_options))
     for other in caught:
         if not issubclass(other.category, DataNote):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
@@ -181,7 +178,7 @@ def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -
     def build() -> Task:
         given = {"agent": tally.agent, "agents": tally.agents, "seed": config.run.seed}
         divided = {} if shard is None else {"shard": shard}
-        task = construct(load_task(config.task["name"]), given | divided | _task_options(config))
+        task = construct(load_task(config.task["name"]), given | divided | config.task_options)
         if hasattr(task, "to"):
             task.to(device, dtype)
         elif device.type != "cpu":

@@ -8,7 +8,8 @@ import oracle
 import pytest
 from lockstep import Lockstep
 
-from sundsbo_mpi.algorithms import METHODS, MultiStep, by_default, changing_remark, is_safe
+from sundsbo_mpi.algorithms import METHODS, MultiStep, by_default
+from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import SEQUENCES, Cycle
 

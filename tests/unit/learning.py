@@ -14,11 +14,10 @@ AGENTS = 10
 def learn(name, options, iterations):
     """Return the report at the averaged iterate before and after, sums divided by counts."""
     config = resolve(Request(flags={"task": {"name": name, **options}}))
-    chosen = {key: value for key, value in config.task.items() if key != "name"}
     task_class = load_task(name)
-    shards = task_class.shards(agents=AGENTS, seed=0, **chosen)
+    shards = task_class.shards(agents=AGENTS, seed=0, **config.task_options)
     tasks = [
-        task_class(agent=agent, agents=AGENTS, seed=0, shard=shard, **chosen)
+        task_class(agent=agent, agents=AGENTS, seed=0, shard=shard, **config.task_options)
         for agent, shard in enumerate(shards)
     ]
     for task in tasks:

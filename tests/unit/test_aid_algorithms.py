@@ -5,7 +5,8 @@ import oracle_aid
 import pytest
 import torch
 
-from sundsbo_mpi.algorithms import METHODS, by_default, method, safe_for
+from sundsbo_mpi.algorithms import METHODS, by_default, method
+from sundsbo_mpi.algorithms.safety import safe_for
 from sundsbo_mpi.composition import Composed
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import TECHNIQUES
@@ -75,9 +76,13 @@ def test_no_method_has_an_option_that_it_ignores():
     ("name", "options", "complaint"),
     [
         ("sparkle-gt", {"order": "jacobi"}, r"unknown order 'jacobi'.*gauss-seidel, one-pass"),
-        ("sparkle-gt", {"moving_average": 1.5}, r"algorithm\.moving_average is 1\.5 .* at most 1"),
-        ("sparkle-ed", {"step_z": -0.1}, r"algorithm\.step_z is -0\.1"),
-        ("d-soba", {"moving_average": -0.1}, r"algorithm\.moving_average is -0\.1"),
+        (
+            "sparkle-gt",
+            {"moving_average": 1.5},
+            r"algorithm\.moving_average in iteration 0 is 1\.5: .* at most 1",
+        ),
+        ("sparkle-ed", {"step_z": -0.1}, r"algorithm\.step_z in iteration 0 is -0\.1"),
+        ("d-soba", {"moving_average": -0.1}, r"algorithm\.moving_average in iteration 0 is -0\.1"),
         ("sldbo", {"projection_radius": 0.0}, r"algorithm\.projection_radius is 0\.0: expected"),
         ("sldbo", {"projection_radius": float("nan")}, r"projection_radius is nan"),
         ("sldbo", {"projection_radius": {"scale": 1.0, "power": 0.0}}, r"projection_radius is \{"),

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from sundsbo_mpi.datasets.unpickling import MAX_ITEMS, UnpicklingError, unpickle
+from sundsbo_mpi.datasets.pickled import UnpicklingError
+from sundsbo_mpi.datasets.unpickling import MAX_ITEMS, unpickle
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -146,7 +147,8 @@ GREEDY = {
 
 MEASURED = """
 import resource, sys
-from sundsbo_mpi.datasets.unpickling import UnpicklingError, unpickle
+from sundsbo_mpi.datasets.pickled import UnpicklingError
+from sundsbo_mpi.datasets.unpickling import unpickle
 
 content = sys.stdin.buffer.read()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -6,7 +6,8 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from sundsbo_mpi.algorithms import METHODS, Horizon, is_safe
+from sundsbo_mpi.algorithms import METHODS, Horizon
+from sundsbo_mpi.algorithms.safety import is_safe
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.catalogue import cost
 from sundsbo_mpi.reproduce.paper import experiment, label, labels

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks import sampling
-from sundsbo_mpi.tasks.sampling import Epochs, Stream, generator
+from sundsbo_mpi.tasks.sampling import Epochs
 
 
 def epochs(samples=23, batch=5, seed=3, agent=1, stream=Stream.TRAIN_BATCHES):

@@ -1,14 +1,15 @@
 """What rank 0 says of the data that it divides."""
 
 import warnings
-from types import SimpleNamespace
 
 import pytest
 
 from sundsbo_mpi import startup
+from sundsbo_mpi.config import Config, OutputOptions, RunOptions, TopologyOptions
 from sundsbo_mpi.errors import DataNote
 
-CONFIG = SimpleNamespace(task={"name": "some", "dataset": "odd"}, run=SimpleNamespace(seed=3))
+TASK = {"name": "some", "dataset": "odd"}
+CONFIG = Config(RunOptions(seed=3), TopologyOptions(), OutputOptions(), TASK, algorithm={})
 
 
 def divide(monkeypatch, task):

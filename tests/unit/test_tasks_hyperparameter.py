@@ -5,6 +5,7 @@ from labelled_samples import AGENTS, DATA, MEAN, STD, cross_entropies
 from learning import learn
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.settings import parameters
 from sundsbo_mpi.tasks.hyperparameter import Hyperparameter
 from sundsbo_mpi.tasks.shards import labelled_shards
 from sundsbo_mpi.tasks.synthetic import synthetic_shards
@@ -20,9 +21,15 @@ def point(task, scale=1.0):
     ]
 
 
+def divide(agents, **options):
+    return Hyperparameter.shards(
+        agents=agents, seed=0, **parameters("task", Hyperparameter) | options
+    )
+
+
 def synthetic(agent=1, **options):
     options = {"features": 4, "train": 30, "validation": 15, "test": 60, **options}
-    shards = Hyperparameter.shards(agents=AGENTS, seed=0, **options)
+    shards = divide(AGENTS, **options)
     task = Hyperparameter(agent=agent, agents=AGENTS, seed=0, shard=shards[agent], **options)
     task.to(CPU, torch.float64)
     return task, shards
@@ -120,7 +127,7 @@ def test_sizes_count_the_samples_of_all_agents():
     assert [len(s["validation_labels"]) for s in shards] == [5, 5, 5]
     assert len(synthetic(test=0)[1][0]["test_labels"]) == 1_000
     options = {"dataset": "digits", "train": 600, "validation": 0, "test": 30}
-    shards = Hyperparameter.shards(agents=AGENTS, seed=0, **options)
+    shards = divide(AGENTS, **options)
     assert [len(s["train_labels"]) for s in shards] == [200, 200, 200]
     assert [len(s["validation_labels"]) for s in shards] == [166, 166, 166]
     assert sum(len(s["test_labels"]) for s in shards) == 30
@@ -129,7 +136,7 @@ def test_sizes_count_the_samples_of_all_agents():
 def test_a_smaller_set_is_drawn_at_random_from_the_whole():
     def tested(**options):
         options = {"dataset": "digits", "heterogeneity": 1e3, **options}
-        shards = Hyperparameter.shards(agents=1, seed=0, **options)
+        shards = divide(1, **options)
         return list(map(tuple, shards[0]["test_inputs"]))
 
     everything, some = tested(), tested(test=40)
@@ -139,7 +146,7 @@ def test_a_smaller_set_is_drawn_at_random_from_the_whole():
 
 
 def test_agents_see_classes_in_proportions_of_their_own():
-    shards = Hyperparameter.shards(agents=5, seed=0, dataset="digits", heterogeneity=0.1)
+    shards = divide(5, dataset="digits", heterogeneity=0.1)
     assert min(len(set(s["train_labels"])) for s in shards) < 8
 
 
@@ -166,4 +173,4 @@ def test_the_defaults_learn(dataset, accuracy):
 )
 def test_what_cannot_be_had_is_refused(options, sentence):
     with pytest.raises(UsageError, match=sentence):
-        Hyperparameter.shards(agents=3, seed=0, **options)
+        divide(3, **options)

@@ -6,10 +6,11 @@ import torch
 
 from sundsbo_mpi.datasets import CharacterSet
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.tasks.meta_learning import MetaLearning
-from sundsbo_mpi.tasks.meta_learning_backbone import Backbone
-from sundsbo_mpi.tasks.meta_learning_heads import Fit, fitted_heads
-from sundsbo_mpi.tasks.meta_learning_shards import Tasks, meta_learning_shards
+from sundsbo_mpi.settings import parameters
+from sundsbo_mpi.tasks.meta_learning.backbone import Backbone
+from sundsbo_mpi.tasks.meta_learning.heads import Fit, fitted_heads
+from sundsbo_mpi.tasks.meta_learning.shards import Tasks, meta_learning_shards
+from sundsbo_mpi.tasks.meta_learning.task import MetaLearning
 
 AGENTS, WAYS, SHOTS, QUERIES, POOL, CHANNELS = 3, 3, 2, 1, 7, 2
 SHAPE = (2, 5, 6)
@@ -241,7 +242,7 @@ def test_heads_of_zero_pass_no_gradient_on():
 
 
 def test_the_start_has_the_spread_of_torch_s_convolutions():
-    flat = Backbone(1, 28, 28, 64).initial(np.random.default_rng(0))
+    flat = Backbone((1, 28, 28), 64).initial(np.random.default_rng(0))
     layers = flat.split([9 * 64 + 128, *[9 * 64 * 64 + 128] * 3])
     for layer, inputs in zip(layers, (1, 64, 64, 64), strict=True):
         weights, scale, shift = layer.split([9 * 64 * inputs, 64, 64])
@@ -253,7 +254,7 @@ def test_the_start_has_the_spread_of_torch_s_convolutions():
 
 @pytest.mark.parametrize(("side", "features"), [(8, 1), (28, 1), (84, 25)])
 def test_pooling_stops_at_a_pixel(side, features):
-    backbone = Backbone(1, side, side, 3)
+    backbone = Backbone((1, side, side), 3)
     x = backbone.initial(np.random.default_rng(0))
     images = torch.randn(4, 2, 1, side, side, dtype=torch.float64)
     assert backbone(x, images).shape == (2, 4, 3 * features + 1) == (2, 4, backbone.features)
@@ -341,8 +342,9 @@ def test_shards_divide_each_class_evenly_and_can_be_sent_as_they_are():
 
 
 def test_digits_are_the_default():
-    shards = MetaLearning.shards(agents=10, seed=0, evaluation_tasks=10, channels=4)
-    task = MetaLearning(agent=9, agents=10, seed=0, shard=shards[9], channels=4)
+    options = {**parameters("task", MetaLearning), "evaluation_tasks": 10, "channels": 4}
+    shards = MetaLearning.shards(agents=10, seed=0, **options)
+    task = MetaLearning(agent=9, agents=10, seed=0, shard=shards[9], **options)
     assert task.sizes == {"x": 4 * (9 + 2) + 3 * 4 * (36 + 2), "y": 64 * 5 * 5}
     batch = task.sample(0)
     assert batch.support.shape == batch.query.shape == (10, 16, 1, 8, 8)
@@ -353,28 +355,29 @@ def test_digits_are_the_default():
     [
         ({"ways": 1}, "task.ways is 1"),
         ({"ways": 4}, "4 classes cannot be drawn from the 3 test classes"),
+        ({"pool": 0}, "task.pool is 0"),
         ({"shots": 0}, "task.shots is 0"),
         ({"queries": 3}, "3 agents holds 4 of the 12 images of a class, .* 2 support and 3 query"),
         ({"agents": 5}, "5 agents holds 2 of the 12"),
         ({"agents": 4, "evaluation_tasks": 3}, "4 agents cannot share 3 tasks"),
-        ({"evaluation_tasks": 1001}, "task.evaluation_tasks is 1001: give at most 1000"),
+        ({"evaluation_tasks": 1001}, "task.evaluation_tasks is 1001: .* and at most 1000"),
         ({"test_shots": 3}, "has 5 images, and a task takes 3 support and 3 query images"),
         ({"test_queries": 1.5}, "task.test_queries is 1.5"),
     ],
 )
 def test_impossible_shards_are_refused(options, sentence, monkeypatch):
-    monkeypatch.setattr("sundsbo_mpi.tasks.meta_learning.load_characters", lambda *_: DATA)
+    monkeypatch.setattr("sundsbo_mpi.tasks.meta_learning.task.load_characters", lambda *_: DATA)
     sizes = {"ways": WAYS, "shots": SHOTS, "queries": QUERIES, "test_shots": 2, "test_queries": 3}
-    assert len(MetaLearning.shards(agents=AGENTS, seed=0, **sizes)) == AGENTS
+    good = {"agents": AGENTS, "seed": 0, **parameters("task", MetaLearning), **sizes}
+    assert len(MetaLearning.shards(**good)) == AGENTS
     with pytest.raises(UsageError, match=sentence) as error:
-        MetaLearning.shards(**{"agents": AGENTS, "seed": 0, **sizes, **options})
+        MetaLearning.shards(**good | options)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"pool": 0},
         {"meta_batch": 1.5},
         {"channels": 0},
         {"regularisation": -1},

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sundsbo_mpi.composition import Algorithm
 from sundsbo_mpi.composition.schedules import Schedule, as_schedule
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.options import require_number
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,7 @@ def schedules(
     for variable, name in names.items():
         schedule = as_schedule(f"algorithm.{name}", getattr(options, name), **horizon._asdict())
         for k in (0, horizon.iterations - 1):  # schedules are monotone
-            value = _value(schedule, k)
-            if not (math.isfinite(value) and 0 <= value <= most):
-                raise UsageError(
-                    f"algorithm.{name} is {value:g} in iteration {k}: expected a number of at "
-                    f"least 0{'' if most == math.inf else f' and at most {most:g}'}."
-                )
+            require_number(f"algorithm.{name} in iteration {k}", _value(schedule, k), 0, most)
         found[variable] = schedule
     return found
 
@@ -78,35 +73,8 @@ def steps(options: MethodOptions, *variables: str, horizon: Horizon) -> dict[str
     return schedules(options, {v: f"step_{v}" for v in variables}, horizon)
 
 
-def require_at_least(options: MethodOptions, least: float, *names: str) -> None:
-    """Refuse options that are not finite numbers of at least ``least``.
-
-    Raises:
-        UsageError: one is not.
-    """
-    for name in names:
-        value = getattr(options, name)
-        if not (isinstance(value, int | float) and least <= value < math.inf):
-            raise UsageError(
-                f"algorithm.{name} is {value}: expected a number of at least {least:g}."
-            )
-
-
-def require_above_zero(options: MethodOptions, *names: str, most: float = math.inf) -> None:
-    """Refuse options that are not finite numbers above 0 and at most ``most``.
-
-    Raises:
-        UsageError: one is not.
-    """
-    for name in names:
-        value = getattr(options, name)
-        if not (isinstance(value, int | float) and 0 < value <= most and math.isfinite(value)):
-            limit = "" if most == math.inf else f" and at most {most:g}"
-            raise UsageError(f"algorithm.{name} is {value}: expected a number above 0{limit}.")
-
-
 def _value(schedule: Schedule, k: int) -> float:
     try:
-        return schedule(k)
+        return float(schedule(k))
     except OverflowError:
         return math.inf

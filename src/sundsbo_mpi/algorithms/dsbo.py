@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.algorithms.aid import AidOptions, unpenalised
-from sundsbo_mpi.algorithms.base import Horizon, require_at_least, steps
+from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.composition import Composed, Oracles, directions
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
@@ -36,6 +36,7 @@ from sundsbo_mpi.composition.loops import Loop
 from sundsbo_mpi.composition.matrix_directions import jacobian_residual, require_room
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import technique
+from sundsbo_mpi.options import require_integer
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
@@ -50,7 +51,8 @@ class DsboOptions(AidOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_at_least(self, 1, "inner_y", "inner_z")
+        require_integer("algorithm.inner_y", self.inner_y, 1)
+        require_integer("algorithm.inner_z", self.inner_z, 1)
 
 
 def dsbo(options: DsboOptions, horizon: Horizon) -> Staged:

@@ -33,8 +33,6 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
-    require_above_zero,
-    require_at_least,
     steps,
 )
 from sundsbo_mpi.composition import Composed, Oracles, Penalty, directions
@@ -43,6 +41,7 @@ from sundsbo_mpi.composition.loops import Loop
 from sundsbo_mpi.composition.schedules import Scheduled
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import technique
+from sundsbo_mpi.options import require_integer, require_positive
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
@@ -60,8 +59,8 @@ class DsgdaOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_above_zero(self, "nu")
-        require_at_least(self, 1, "inner_y")
+        require_positive("algorithm.nu", self.nu)
+        require_integer("algorithm.inner_y", self.inner_y, 1)
 
 
 def dsgda_gt(options: DsgdaOptions, horizon: Horizon) -> Composed | Staged:

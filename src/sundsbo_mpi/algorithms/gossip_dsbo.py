@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
-    require_above_zero,
-    require_at_least,
     schedules,
     steps,
 )
@@ -38,6 +36,7 @@ from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.matrix_directions import lower_cross, lower_hessian, require_room
 from sundsbo_mpi.composition.schedules import Scheduled
 from sundsbo_mpi.composition.techniques import Exchange, technique
+from sundsbo_mpi.options import require_integer, require_positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,8 +63,8 @@ class GossipDsboOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_at_least(self, 1, "terms")
-        require_above_zero(self, "lipschitz")
+        require_integer("algorithm.terms", self.terms, 1)
+        require_positive("algorithm.lipschitz", self.lipschitz)
 
 
 def gossip_dsbo(options: GossipDsboOptions, horizon: Horizon) -> Composed:

@@ -25,12 +25,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from sundsbo_mpi.algorithms.aid import AveragedOptions, averaged, begin, unpenalised
-from sundsbo_mpi.algorithms.base import Horizon, require_at_least, steps
+from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.composition import Composed, Oracles, directions
 from sundsbo_mpi.composition.estimators import minibatch
 from sundsbo_mpi.composition.loops import Loop
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import technique
+from sundsbo_mpi.options import require_integer
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class MaDsboOptions(AveragedOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_at_least(self, 1, "inner_y", "inner_z")
+        require_integer("algorithm.inner_y", self.inner_y, 1)
+        require_integer("algorithm.inner_z", self.inner_z, 1)
 
 
 def ma_dsbo(options: MaDsboOptions, horizon: Horizon) -> Staged:

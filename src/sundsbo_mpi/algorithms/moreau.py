@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.algorithms.base import MethodOptions, require_above_zero, require_at_least
+from sundsbo_mpi.algorithms.base import MethodOptions
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.estimators import Variables
 from sundsbo_mpi.composition.schedules import Scheduled, power_decay
+from sundsbo_mpi.options import require_number, require_positive
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
@@ -31,8 +32,9 @@ class MoreauOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_above_zero(self, "gamma")
-        require_at_least(self, 0, "mu0", "p")
+        require_positive("algorithm.gamma", self.gamma)
+        require_number("algorithm.mu0", self.mu0, 0)
+        require_number("algorithm.p", self.p, 0)
 
     def penalty(self, k: int) -> Penalty:
         """Return μ_k = μ_0 (1 + k)^-p and γ."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.base import (
     Horizon,
     MethodOptions,
-    require_above_zero,
-    require_at_least,
     schedules,
     steps,
 )
@@ -19,6 +17,7 @@ from sundsbo_mpi.composition.directions import gradient, leaf, product
 from sundsbo_mpi.composition.estimators import Estimator, Variables, momentum, storm
 from sundsbo_mpi.composition.schedules import Schedule, Scheduled
 from sundsbo_mpi.composition.techniques import Exchange, Technique, Tracking, technique
+from sundsbo_mpi.options import require_integer, require_positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,9 +44,9 @@ class NeumannOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        require_at_least(self, 1, "terms")
-        require_above_zero(self, "eta", most=1.0)
-        require_above_zero(self, "lipschitz")
+        require_integer("algorithm.terms", self.terms, 1)
+        require_positive("algorithm.eta", self.eta, 1)
+        require_positive("algorithm.lipschitz", self.lipschitz)
 
 
 def mdbo(options: NeumannOptions, horizon: Horizon) -> Composed:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalised
-from sundsbo_mpi.algorithms.base import Horizon, require_above_zero, steps
+from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.composition import Composed, directions
 from sundsbo_mpi.composition.estimators import minibatch
 from sundsbo_mpi.composition.techniques import projected, technique
+from sundsbo_mpi.options import require_positive
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class SldboOptions(AidOptions):
 
     def __post_init__(self) -> None:
         """Refuse a radius outside its range."""
-        require_above_zero(self, "projection_radius")
+        require_positive("algorithm.projection_radius", self.projection_radius)
 
 
 def sldbo(options: SldboOptions, horizon: Horizon) -> Composed:

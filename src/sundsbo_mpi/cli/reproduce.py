@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sundsbo_mpi.reproduce.paper import Experiment, Label
-    from sundsbo_mpi.reproduce.plan import Job, Wish
+    from sundsbo_mpi.reproduce.plan import Job, Manner, Wish
 
 WIDTH = 160
 INTERRUPTED = "interrupted: finished runs are kept, the same command goes on with the others"
@@ -64,6 +64,7 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     from rich.console import Console
 
     from sundsbo_mpi.reproduce import paper, running
+    from sundsbo_mpi.reproduce.plan import Manner, Wish
 
     # A file has no width, and breaking lines would spoil the tables.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
@@ -74,9 +75,12 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     if not found.experiments:
         _show(found, out, console)
         return
-    options["launcher"] = options["launcher"] or running.default_launcher()
+    launcher = options.pop("launcher") or running.default_launcher()
+    names = ("tuned", "tune", "collect", "submit", "dry_run")
+    manner = Manner(launcher, **{name: options.pop(name) for name in names})
+    methods = tuple(filter(None, map(str.strip, (options.pop("methods") or "").split(","))))
     try:
-        _reproduce(found, _wish(out, options), options, console)
+        _reproduce(found, Wish(out.absolute(), methods=methods, **options), manner, console)
     except KeyboardInterrupt:
         console.print(INTERRUPTED)
         raise
@@ -103,39 +107,35 @@ def _show(label: Label, out: Path, console: Console) -> None:
         console.print(f"wrote {picture}", markup=False)
 
 
-def _wish(out: Path, options: dict[str, Any]) -> Wish:
-    from sundsbo_mpi.reproduce.plan import Wish
-
-    names = ("seeds", "only", "iterations", "sets", "preset", "data_dir")
-    methods = [name.strip() for name in (options["methods"] or "").split(",")]
-    chosen = tuple(name for name in methods if name)
-    return Wish(out.absolute(), methods=chosen, **{name: options[name] for name in names})
-
-
-def _reproduce(label: Label, wish: Wish, options: dict[str, Any], console: Console) -> None:
+def _reproduce(label: Label, wish: Wish, manner: Manner, console: Console) -> None:
     from sundsbo_mpi.reproduce import paper
     from sundsbo_mpi.reproduce.plan import check, jobs
     from sundsbo_mpi.reproduce.report import folder_of, report
 
     experiments = [paper.experiment(name) for name in label.experiments]
     check(experiments, wish)
-    if options["tune"]:
+    if manner.tune:
         for experiment in experiments:
-            _tune(experiment, wish, options, console)
+            _tune(experiment, wish, manner, console)
         return
     planned = {}
     for experiment in experiments:
-        planned[experiment.name] = jobs(experiment, _steps(experiment, wish, options["tuned"]))
+        planned[experiment.name] = jobs(experiment, _steps(experiment, wish, manner.tuned))
     todo = [job for of in planned.values() for job in of]
-    if _run(todo, options, console, wish.directory):
-        folder = folder_of(label, wish.directory, tuned=options["tuned"])
-        report(label, planned, console, folder, _remark(options))
+    if _run(todo, manner, console, wish.directory):
+        folder = folder_of(label, wish.directory, tuned=manner.tuned)
+        report(label, planned, console, folder, _remark(wish, manner))
 
 
-def _remark(options: dict[str, Any]) -> str:
+def _remark(wish: Wish, manner: Manner) -> str:
     """Say what was asked for that changes the runs."""
-    names = ("preset", "iterations", "seeds", "tuned")
-    asked = [f"{name} {options[name]}" for name in names if options[name]] + [*options["sets"]]
+    wanted: dict[str, object] = {
+        "preset": wish.preset,
+        "iterations": wish.iterations,
+        "seeds": wish.seeds,
+        "tuned": manner.tuned,
+    }
+    asked = [f"{name} {value}" for name, value in wanted.items() if value] + [*wish.sets]
     return f"Other than the paper's: {', '.join(f'`{text}`' for text in asked)}." if asked else ""
 
 
@@ -148,32 +148,32 @@ def _steps(experiment: Experiment, wish: Wish, tuned: bool) -> Wish:
     return dataclasses.replace(wish, steps=tuned_steps(experiment, methods, wish.directory))
 
 
-def _run(planned: Sequence[Job], options: dict[str, Any], console: Console, out: Path) -> bool:
+def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) -> bool:
     """Start or submit what is missing; say whether there is something to compare now."""
     from sundsbo_mpi.reproduce import running
 
     if not planned:
         raise UsageError("no method of --methods has the condition of --only: name others.")
-    running.command(planned[0], options["launcher"])  # a bad launcher is refused before all else
-    todo = [] if options["collect"] else running.missing(planned)
-    if options["submit"] and todo:
-        _submit(todo, options, out)
+    running.command(planned[0], manner.launcher)  # a bad launcher is refused before all else
+    todo = [] if manner.collect else running.missing(planned)
+    if manner.submit and todo:
+        _submit(todo, manner, out)
         return False
-    if options["dry_run"]:
-        for words in running.commands(todo, options["launcher"]):
+    if manner.dry_run:
+        for words in running.commands(todo, manner.launcher):
             click.echo(shlex.join(words))
         return False
     if todo:
-        running.run_missing(todo, options["launcher"], console)
+        running.run_missing(todo, manner.launcher, console)
     return True
 
 
-def _submit(todo: Sequence[Job], options: dict[str, Any], out: Path) -> None:
+def _submit(todo: Sequence[Job], manner: Manner, out: Path) -> None:
     from sundsbo_mpi.reproduce import running, slurm
 
     folder = out / "slurm"
-    text = slurm.array_script(todo, options["launcher"], folder)
-    if options["dry_run"]:
+    text = slurm.array_script(todo, manner.launcher, folder)
+    if manner.dry_run:
         click.echo(text, nl=False)
         return
     running.prepare(todo)
@@ -185,12 +185,12 @@ def _submit(todo: Sequence[Job], options: dict[str, Any], out: Path) -> None:
     click.echo(f"submitted {len(todo)} runs as job {array}; job {collecting} compares them after.")
 
 
-def _tune(experiment: Experiment, wish: Wish, options: dict[str, Any], console: Console) -> None:
+def _tune(experiment: Experiment, wish: Wish, manner: Manner, console: Console) -> None:
     from sundsbo_mpi.reproduce import tuning
     from sundsbo_mpi.reproduce.writing import markdown, rich_table
 
     trials = tuning.trials(experiment, wish)
-    if not _run([job for trial in trials for job in trial.jobs], options, console, wish.directory):
+    if not _run([job for trial in trials for job in trial.jobs], manner, console, wish.directory):
         return
     table = tuning.trials_table(trials)
     console.print(rich_table(table))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.algorithms import safe_for
+from sundsbo_mpi.algorithms.safety import safe_for
 from sundsbo_mpi.topology.spectrum import second_modulus
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.composition.algorithm import Algorithm, Oracles, Penalty, State
 from sundsbo_mpi.composition.techniques import Exchange, T
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.options import require_integer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,10 +37,7 @@ class MultiStep:
 
     def __post_init__(self) -> None:
         """Refuse a number of steps that is none."""
-        if self.steps < 1:
-            raise UsageError(
-                f"algorithm.gossip_steps is {self.steps}: expected an integer of at least 1."
-            )
+        require_integer("algorithm.gossip_steps", self.steps, 1)
 
     @property
     def lambda_min(self) -> float:

@@ -14,7 +14,7 @@ from sundsbo_mpi.datasets.files import corrupt, missing
 from sundsbo_mpi.datasets.pictures import SUFFIXES, Pictures, folder_pictures, zipped_pictures
 from sundsbo_mpi.datasets.samples import CharacterSet
 from sundsbo_mpi.errors import DataNote, UsageError
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.randomness import Stream, generator
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

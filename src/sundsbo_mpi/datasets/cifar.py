@@ -11,8 +11,9 @@ import numpy as np
 
 from sundsbo_mpi.datasets.catalogue import Entry, Part
 from sundsbo_mpi.datasets.files import LIMIT, content, corrupt, find, missing, require_known
+from sundsbo_mpi.datasets.pickled import UnpicklingError
 from sundsbo_mpi.datasets.samples import Samples
-from sundsbo_mpi.datasets.unpickling import UnpicklingError, unpickle
+from sundsbo_mpi.datasets.unpickling import unpickle
 from sundsbo_mpi.errors import DataNote
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sundsbo_mpi.datasets.samples import CharacterSet, Dataset, Samples
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.randomness import Stream, generator
 
 SHAPE = (1, 8, 8)
 CLASSES = 10

@@ -12,7 +12,7 @@ from sundsbo_mpi.datasets.files import places
 from sundsbo_mpi.datasets.idx import read_idx
 from sundsbo_mpi.datasets.samples import CharacterSet, Dataset
 from sundsbo_mpi.errors import UsageError, unknown
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.randomness import Stream, generator
 
 DATASETS: dict[str, str] = {
     "digits": "1,797 images of 8 x 8 pixels, part of scikit-learn",

@@ -3,7 +3,7 @@
 A pickle is a program.  Here it is run by a machine that knows those of its instructions that build
 dictionaries, lists, tuples, strings, bytes, numbers and NumPy's arrays of whole numbers, and no
 others.  No name in a pickle is ever looked up: the few that NumPy and Python write for an array or
-for bytes are recognised by their spelling, and stand for functions of this module.
+for bytes are recognised by their spelling, and stand for functions of ``pickled``.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from __future__ import annotations
 import pickletools
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sundsbo_mpi.datasets.pickled import (
+    FUNCTIONS,
+    Array,
+    ArrayType,
+    UnpicklingError,
+    filled,
+    text_of,
+)
 
 MAX_ITEMS = 1_000_000
 """How many instructions a pickle may have; a batch of CIFAR-10 has some 30,000."""
-
-
-class UnpicklingError(ValueError):
-    """The pickle is damaged, or holds something else than arrays, lists, strings and numbers."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,6 @@ class _Name:
     """A name that the pickle mentions, as it is spelt."""
 
     text: str
-
-
-class _Type:
-    """An array's type: one of whole numbers, little-endian where it matters."""
-
-    KNOWN = ("u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8")
-
-    def __init__(self, text: str) -> None:
-        if text.lstrip("|<") not in self.KNOWN:
-            raise UnpicklingError(f"an array of type {text[:60]!r} is not one of whole numbers")
-        self.dtype = np.dtype(text)
-
-
-class _Array:
-    """An array whose contents follow later in the pickle."""
-
-    value: np.ndarray[Any, Any] | None = None
 
 
 def unpickle(content: bytes) -> dict[str, Any]:
@@ -75,70 +58,11 @@ def unpickle(content: bytes) -> dict[str, Any]:
     if not isinstance(result, dict):
         raise UnpicklingError(f"it holds a {type(result).__name__}, expected a dictionary")
     return {
-        key: value.value if isinstance(value, _Array) else value for key, value in result.items()
+        key: value.value if isinstance(value, Array) else value for key, value in result.items()
     }
 
 
-def _text(key: object) -> str:
-    if isinstance(key, bytes):
-        return key.decode("latin-1")
-    if isinstance(key, str):
-        return key
-    raise UnpicklingError(f"got a {type(key).__name__}, expected a string")
-
-
-def _bytes(value: object) -> bytes:
-    """Return what Python 2's strings and Python 3's bytes hold."""
-    if isinstance(value, str):
-        return value.encode("latin-1")
-    if isinstance(value, bytes | bytearray):
-        return bytes(value)
-    raise UnpicklingError(f"got a {type(value).__name__}, expected bytes")
-
-
-def _filled(content: object, dtype: object, shape: object, column_major: bool) -> Any:
-    """Return an array that is exactly as long as its content."""
-    raw = _bytes(content)
-    lengths = shape if isinstance(shape, tuple) else ()
-    if not lengths or not isinstance(dtype, _Type):
-        raise UnpicklingError("an array has no type or no shape")
-    if not all(type(length) is int and length >= 0 for length in lengths):
-        raise UnpicklingError("the lengths of an array are no numbers")
-    return np.frombuffer(raw, dtype.dtype).reshape(lengths, order="F" if column_major else "C")
-
-
-def _encode(text: object, encoding: object = "latin1") -> bytes:
-    """Return the bytes that Python 3 writes as a string, for Python 2 to read."""
-    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise UnpicklingError("a string is encoded in an unexpected way")
-    return text.encode("latin-1")
-
-
-def _from_buffer(content: object, dtype: object, shape: object, order: object) -> _Array:
-    result = _Array()
-    result.value = _filled(content, dtype, shape, order == "F")
-    return result
-
-
-def _of_type(text: object, *_flags: object) -> _Type:
-    return _Type(_text(text))
-
-
-def _later(*_arguments: object) -> _Array:
-    return _Array()
-
-
-_FUNCTIONS: dict[str, Callable[..., object]] = {
-    "_codecs encode": _encode,
-    "numpy dtype": _of_type,
-    "numpy.core.multiarray _reconstruct": _later,
-    "numpy._core.multiarray _reconstruct": _later,
-    "numpy.core.numeric _frombuffer": _from_buffer,
-    "numpy._core.numeric _frombuffer": _from_buffer,
-}
-"""What stands for each name that may be called."""
-
-_NAMES = {*_FUNCTIONS, "numpy ndarray"}
+_NAMES = {*FUNCTIONS, "numpy ndarray"}
 _PUSHED = {
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
     *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
@@ -192,7 +116,7 @@ class _Machine:
             case "SETITEM" | "SETITEMS":
                 self._set([pop(), pop()][::-1] if instruction == "SETITEM" else self._since_mark())
             case "GLOBAL" | "STACK_GLOBAL":
-                push(_named(argument or " ".join([_text(pop()), _text(pop())][::-1])))
+                push(_named(argument or " ".join([text_of(pop()), text_of(pop())][::-1])))
             case "REDUCE":
                 arguments, function = pop(), pop()
                 push(self._call(function, arguments))
@@ -224,25 +148,25 @@ class _Machine:
         if type(self.stack[-1]) is not dict or len(items) % 2:
             raise UnpicklingError("something is set in what is not a dictionary")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            self.stack[-1][_text(key)] = value
+            self.stack[-1][text_of(key)] = value
 
     def _call(self, function: object, arguments: object) -> object:
         if not isinstance(function, _Name) or not isinstance(arguments, tuple):
             raise UnpicklingError("something is called that is no function")
-        if function.text not in _FUNCTIONS:
+        if function.text not in FUNCTIONS:
             raise UnpicklingError(f"{function.text} is called")
         self._spend(*arguments)
-        return _FUNCTIONS[function.text](*arguments)
+        return FUNCTIONS[function.text](*arguments)
 
     def _build(self, state: object, target: object) -> None:
         """Complete an array, or the type of one, as NumPy's ``__setstate__`` would."""
         if not isinstance(state, tuple):
             raise UnpicklingError("the state of an array is not a tuple")
-        if isinstance(target, _Array) and target.value is None:
+        if isinstance(target, Array) and target.value is None:
             _, shape, dtype, column_major, raw = state
             self._spend(raw)
-            target.value = _filled(raw, dtype, shape, column_major is True)
-        elif not isinstance(target, _Type) or state[1] not in ("|", "<", b"|", b"<"):
+            target.value = filled(raw, dtype, shape, column_major is True)
+        elif not isinstance(target, ArrayType) or state[1] not in ("|", "<", b"|", b"<"):
             raise UnpicklingError("something else than an array of little-endian numbers is built")
 
     def _spend(self, *values: object) -> None:

@@ -37,6 +37,23 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Manner:
+    """What is done with the runs: how they start, with which steps, and what follows."""
+
+    launcher: str
+    tuned: bool
+    """With steps chosen on validation data."""
+    tune: bool
+    """Choose these steps."""
+    collect: bool
+    """Start nothing."""
+    submit: bool
+    """Give them to Slurm."""
+    dry_run: bool
+    """Print what would be started."""
+
+
+@dataclass(frozen=True)
 class Job:
     """One run: which cell it belongs to, how it is started, and how its file is recognised."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,25 +13,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.runfile.schema import COSTS, FACTS, FORMAT, STATUSES
+from sundsbo_mpi.runfile.opening import opened
+from sundsbo_mpi.runfile.schema import COSTS, FACTS, STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from sundsbo_mpi.runfile.schema import Array
 
 SCALARS = ("iteration", "elapsed_s", "wall_s", "stationarity", "stationarity_residual", "lipschitz")
-# What h5py, NumPy, SciPy and json raise on damaged content.
-DAMAGED = (
-    OSError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    OverflowError,
-    MemoryError,
-)
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,7 @@ def read_run(path: str | Path) -> RunData:
             damaged.
     """
     path = Path(path)
-    with _opened(path) as file:
+    with opened(path) as file:
         modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         attributes = _attributes(file)
         config = _config(attributes.pop("config", "{}"))
@@ -121,51 +110,10 @@ def read_final(path: str | Path) -> dict[str, Array]:
     Raises:
         UsageError: It is no run file, a damaged one, or the run was not asked to save them.
     """
-    with _opened(Path(path)) as file:
+    with opened(Path(path)) as file:
         if "final" not in file:
             raise UsageError(f"'{path}' holds no final iterates: run again with --save-final.")
         return {name: saved[()] for name, saved in file["final"].items()}
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
-    """Open a run file; whatever its content breaks while it is open is said to be damage."""
-    try:
-        with _open(path) as file:
-            _check_format(file, path)
-            yield file
-    except DAMAGED as error:
-        said = error.args[0] if isinstance(error, KeyError) else error
-        reason = " ".join(str(said).split()).rstrip(".") or type(error).__name__
-        raise UsageError(
-            f"'{path}' is damaged: {reason}; take an undamaged copy, or run again with --overwrite."
-        ) from error
-
-
-def _open(path: Path) -> h5py.File:
-    if not path.is_file():
-        raise UsageError(
-            f"there is no run file '{path}': expected the .h5 file of a run; give the name that "
-            "the run wrote to."
-        )
-    try:
-        # The writer keeps its lock for as long as it runs; it must not keep readers away.
-        return h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise UsageError(
-            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run; "
-            "give another file, or run again if this one is damaged."
-        ) from None
-
-
-def _check_format(file: h5py.File, path: Path) -> None:
-    found = file.attrs.get("format")
-    if not isinstance(found, str) or found != FORMAT:
-        named = f"the format '{found}'" if isinstance(found, str) else "no format that can be read"
-        raise UsageError(
-            f"'{path}' has {named}, expected '{FORMAT}': it is no run file, or one of another "
-            "version of sundsbo-mpi; read it with the version that wrote it."
-        )
 
 
 def _attributes(file: h5py.File) -> dict[str, Any]:

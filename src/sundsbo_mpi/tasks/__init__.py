@@ -23,7 +23,7 @@ TASKS: dict[str, str] = {
     "hyper-cleaning": "sundsbo_mpi.tasks.hyper_cleaning:HyperCleaning",
     "hyper-representation": "sundsbo_mpi.tasks.hyper_representation:HyperRepresentation",
     "hyperparameter": "sundsbo_mpi.tasks.hyperparameter:Hyperparameter",
-    "meta-learning": "sundsbo_mpi.tasks.meta_learning:MetaLearning",
+    "meta-learning": "sundsbo_mpi.tasks.meta_learning.task:MetaLearning",
     "quadratic": "sundsbo_mpi.tasks.quadratic:Quadratic",
     "toy": "sundsbo_mpi.tasks.toy:Toy",
 }

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from sundsbo_mpi.options import require_integer, require_number
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
 from sundsbo_mpi.tasks.networks import MLP
-from sundsbo_mpi.tasks.options import require_count, require_number
-from sundsbo_mpi.tasks.sampling import Stream, generator
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class HyperCleaning(LabelledTask):
         batch: int = 50,
         hidden: int = 300,
     ) -> None:
-        require_number("alpha", alpha, 0)
-        require_count("hidden", hidden)
+        require_number("task.alpha", alpha, 0)
+        require_integer("task.hidden", hidden, 1)
         super().__init__(shard, batch, agent=agent, seed=seed)
         self.alpha = alpha
         own = agent * self.train_samples

@@ -10,9 +10,9 @@ from torch.nn.functional import cross_entropy, linear, pad
 
 from sundsbo_mpi.datasets import load_dataset
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
-from sundsbo_mpi.tasks.options import require_count
-from sundsbo_mpi.tasks.sampling import Stream, generator
 from sundsbo_mpi.tasks.shards import Shard, labelled_shards
 from sundsbo_mpi.tasks.synthetic import synthetic_shards
 
@@ -100,13 +100,13 @@ class Hyperparameter(LabelledTask):
         *,
         agents: int,
         seed: int,
-        dataset: str = SYNTHETIC,
-        data_dir: str | None = None,
-        heterogeneity: float = 0.5,
-        features: int = 50,
-        train: int = 0,
-        validation: int = 0,
-        test: int = 0,
+        dataset: str,
+        data_dir: str | None,
+        heterogeneity: float,
+        features: int,
+        train: int,
+        validation: int,
+        test: int,
         **_others: object,
     ) -> list[Shard]:
         """Draw the synthetic samples, or load a data set, cut it to size and divide it.
@@ -116,12 +116,11 @@ class Hyperparameter(LabelledTask):
         """
         sizes = {"train": train, "validation": validation, "test": test}
         for part, size in sizes.items():
-            if size != 0:
-                require_count(part, size)
+            require_integer(f"task.{part}", size, 0)
         if dataset != SYNTHETIC:
             data = _subset(load_dataset(dataset, data_dir, seed), sizes, seed)
             return labelled_shards(data, agents, seed, heterogeneity=heterogeneity)
-        require_count("features", features)
+        require_integer("task.features", features, 1)
         for part, size in sizes.items():
             if 0 < size < agents:
                 raise UsageError(

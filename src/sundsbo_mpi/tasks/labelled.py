@@ -10,8 +10,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from sundsbo_mpi.datasets import load_dataset
-from sundsbo_mpi.tasks.options import require_count
-from sundsbo_mpi.tasks.sampling import Epochs, Stream
+from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.randomness import Stream
+from sundsbo_mpi.tasks.sampling import Epochs
 from sundsbo_mpi.tasks.shards import Shard, labelled_shards
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class LabelledTask(ABC):
     """Samples; bounds the memory of an evaluation."""
 
     def __init__(self, shard: Shard, batch: int, *, agent: int, seed: int) -> None:
-        require_count("batch", batch)
+        require_integer("task.batch", batch, 1)
         self.train_samples, self.features = shard["train_inputs"].shape
         self.validation_samples = len(shard["validation_labels"])
         self.classes = int(shard["classes"])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
+from sundsbo_mpi.options import require_integer, require_number
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.closed_form import Form, mean, smoothness, solutions
-from sundsbo_mpi.tasks.options import require_count, require_number
-from sundsbo_mpi.tasks.sampling import Stream, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,10 +56,10 @@ class Quadratic:
         heterogeneity: float = 1.0,
         noise: float = 0.0,
     ) -> None:
-        require_count("d_x", d_x)
-        require_count("d_y", d_y)
-        require_number("heterogeneity", heterogeneity, 0)
-        require_number("noise", noise, 0)
+        require_integer("task.d_x", d_x, 1)
+        require_integer("task.d_y", d_y, 1)
+        require_number("task.heterogeneity", heterogeneity, 0)
+        require_number("task.noise", noise, 0)
         self.sizes = {"x": d_x, "y": d_y}
         self._seed, self._agent, self._sigma = seed, agent, noise
         forms = [_forms(d_x, d_y, heterogeneity, (seed, other)) for other in range(agents)]

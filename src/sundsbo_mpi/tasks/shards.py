@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.tasks.options import require_number
+from sundsbo_mpi.options import require_number
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.partition import dirichlet_shards
-from sundsbo_mpi.tasks.sampling import Stream, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from sundsbo_mpi.datasets import Dataset
+
+    Integers = npt.NDArray[np.int64]
 
 Shard = dict[str, "npt.NDArray[Any]"]
 """Arrays by name: inputs, one row each and unchanged (images: uint8), and labels (int64) of the
@@ -22,9 +24,7 @@ three parts; ``corrupted`` (whether a training label is wrong); ``shape`` of an 
 ``classes``, and ``mean`` and ``std`` of each channel."""
 
 
-def corrupt(
-    labels: npt.NDArray[np.int64], classes: int, rate: float, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def corrupt(labels: Integers, classes: int, rate: float, rng: np.random.Generator) -> Integers:
     """Return the labels, each replaced with probability ``rate`` by one drawn from all classes.
 
     The new label may be the old one, so the expected share of wrong labels is
@@ -68,28 +68,32 @@ def labelled_shards(
             (data.validation, Stream.VALIDATION_SHARDS),
         )
     )
-    tested = [np.arange(agent, len(data.test.labels), agents) for agent in range(agents)]
-    return [
-        {
-            "train_inputs": data.train.images[mine],
-            "train_labels": noisy[mine],
-            "corrupted": noisy[mine] != data.train.labels[mine],
-            "validation_inputs": data.validation.images[own],
-            "validation_labels": data.validation.labels[own],
-            "test_inputs": data.test.images[ours],
-            "test_labels": data.test.labels[ours],
-            "shape": np.array(data.shape),
-            "classes": np.array(data.classes),
-            "mean": np.array(data.mean),
-            "std": np.array(data.std),
-        }
-        for mine, own, ours in zip(train, validation, tested, strict=True)
-    ]
+    test = [np.arange(agent, len(data.test.labels), agents) for agent in range(agents)]
+    shares = zip(train, validation, test, strict=True)
+    return [_shard(data, noisy, *places) for places in shares]
+
+
+def _shard(
+    data: Dataset, noisy: Integers, train: Integers, validation: Integers, test: Integers
+) -> Shard:
+    return {
+        "train_inputs": data.train.images[train],
+        "train_labels": noisy[train],
+        "corrupted": noisy[train] != data.train.labels[train],
+        "validation_inputs": data.validation.images[validation],
+        "validation_labels": data.validation.labels[validation],
+        "test_inputs": data.test.images[test],
+        "test_labels": data.test.labels[test],
+        "shape": np.array(data.shape),
+        "classes": np.array(data.classes),
+        "mean": np.array(data.mean),
+        "std": np.array(data.std),
+    }
 
 
 def _check(data: Dataset, agents: int, heterogeneity: float, corruption: float) -> None:
-    require_number("heterogeneity", heterogeneity, np.finfo(float).tiny)
-    require_number("corruption", corruption, 0, 1)
+    require_number("task.heterogeneity", heterogeneity, np.finfo(float).tiny)
+    require_number("task.corruption", corruption, 0, 1)
     for part, samples in (("training", data.train), ("validation", data.validation)):
         if agents > len(samples.labels):
             raise UsageError(

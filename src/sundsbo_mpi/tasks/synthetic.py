@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.randomness import Stream, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,6 +14,8 @@ from sundsbo_mpi.topology.weights import Weights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from sundsbo_mpi.topology.mixing import Mixing
 
 NEGLIGIBLE = 1e-7
@@ -53,6 +55,24 @@ def fastest(graph: csr_array) -> csr_array:
     Raises:
         UsageError: cvxpy is not installed, or its solver found no solution.
     """
+    agents = graph.shape[0]
+    i, j = np.nonzero(np.triu(graph.toarray(), 1))
+    if not i.size:
+        return csr_array(eye_array(agents, format="csr"))
+    ends = np.eye(agents)[:, i] - np.eye(agents)[:, j]
+    solved = _fastest_shares(ends)
+    found = np.where(solved > NEGLIGIBLE, solved, 0.0)
+    found /= max(1.0, (abs(ends) @ found).max())  # the solver may miss a sum of one by a little
+    both = np.concatenate([i, j]), np.concatenate([j, i])
+    return with_rest(csr_array((np.tile(found, 2), both), shape=graph.shape))
+
+
+def _fastest_shares(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the edges' weights of ``fastest``, to the solver's accuracy.
+
+    Args:
+        ends: (n, edges), column by column 1 and -1 at the ends of an edge.
+    """
     try:
         import cvxpy as cp
     except ImportError as error:
@@ -60,12 +80,8 @@ def fastest(graph: csr_array) -> csr_array:
             "the fastest-mixing weights need cvxpy, which is not installed; "
             "install it with: pip install 'sundsbo-mpi[optimise]'."
         ) from error
-    agents = graph.shape[0]
-    i, j = np.nonzero(np.triu(graph.toarray(), 1))
-    if not i.size:
-        return csr_array(eye_array(agents, format="csr"))
-    ends = np.eye(agents)[:, i] - np.eye(agents)[:, j]
-    shares, rho = cp.Variable(i.size, nonneg=True), cp.Variable()
+    agents, edges = ends.shape
+    shares, rho = cp.Variable(edges, nonneg=True), cp.Variable()
     off_average = np.eye(agents) - 1 / agents - ends @ cp.diag(shares) @ ends.T
     bound = rho * np.eye(agents)
     programme = cp.Problem(
@@ -78,10 +94,7 @@ def fastest(graph: csr_array) -> csr_array:
             f"no fastest-mixing weights were found for {agents} agents ({programme.status}), "
             "expected a solution; take another --rule."
         )
-    found = np.where(shares.value > NEGLIGIBLE, shares.value, 0.0)
-    found /= max(1.0, (abs(ends) @ found).max())  # the solver may miss a sum of one by a little
-    both = np.concatenate([i, j]), np.concatenate([j, i])
-    return with_rest(csr_array((np.tile(found, 2), both), shape=graph.shape))
+    return np.asarray(shares.value)
 
 
 RULES: dict[str, Callable[[csr_array], csr_array]] = {

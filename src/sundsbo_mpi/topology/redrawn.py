@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.topology.links import halved, metropolis
 from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.spectrum import extremes, mean_square_rho
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND = "random"
-STREAM = 40
-"""Keeps these draws apart from all others of the same seed."""
 DRAWS = 100
 """Draws from which ρ is estimated."""
 
@@ -167,8 +166,7 @@ class Redrawn(Mixing):
 
     def at(self, k: int) -> csr_array:
         """Draw W_k."""
-        key = np.random.SeedSequence(self.seed, spawn_key=(STREAM, self.turn(k)))
-        rng = np.random.default_rng(key)
+        rng = generator(self.seed, Stream.TOPOLOGY, self.turn(k))
         m = int(rng.integers(*self.neighbours, endpoint=True))
         W = metropolis(csr_array(connected_graph(self.size, m, rng).astype(float)))
         for _ in range(self.halvings):

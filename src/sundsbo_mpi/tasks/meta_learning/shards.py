@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.randomness import Stream, generator
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +29,10 @@ Shard = dict[str, "npt.NDArray[Any]"]
   shots + queries, pixels), support images first;
 - ``shape``: channels, height and width of an image; ``mean`` and ``std`` of a stored training
   value, (channels,)."""
+
+
+MOST_TASKS = 1_000
+"""The paper: "The evaluation is capped at 1,000 tasks"."""
 
 
 def images_of(shard: Shard) -> dict[str, Tensor]:
@@ -56,6 +61,20 @@ class Tasks(NamedTuple):
         return self.shots + self.queries
 
 
+def check_sizes(training: Tasks, tested: Tasks) -> None:
+    """Refuse numbers and sizes of tasks that no data set could have.
+
+    Raises:
+        UsageError: One is not in its range.
+    """
+    require_integer("task.ways", training.ways, 2)
+    require_integer("task.evaluation_tasks", tested.number, 1, MOST_TASKS)
+    sizes = {"pool": training.number, "shots": training.shots, "queries": training.queries}
+    sizes |= {"test_shots": tested.shots, "test_queries": tested.queries}
+    for name, size in sizes.items():
+        require_integer(f"task.{name}", size, 1)
+
+
 def meta_learning_shards(
     data: CharacterSet, agents: int, seed: int, training: Tasks, tested: Tasks
 ) -> list[Shard]:
@@ -76,30 +95,17 @@ def meta_learning_shards(
         UsageError: There are not enough classes, images of a class, or tasks for all agents.
     """
     _check(data, agents, training, tested)
-    held = [len(images) // agents for images in data.train]
-    orders = [
-        generator(seed, Stream.META_SHARDS, c).permutation(len(images))
-        for c, images in enumerate(data.train)
-    ]
     mean, std = _moments(data.train, data.shape[0])
-
-    def shard(agent: int) -> Shard:
-        own = [
-            images[order[agent * each : (agent + 1) * each]]
-            for images, order, each in zip(data.train, orders, held, strict=True)
-        ]
-        mine = range(agent, tested.number, agents)
-        return {
-            "images": np.concatenate(own),
-            "counts": np.array(held),
-            "validation_images": _draw(data.validation, tested, seed, [(0, t) for t in mine]),
-            "test_images": _draw(data.test, tested, seed, [(1, t) for t in mine]),
+    return [
+        {
+            **own,
+            **_new_tasks(data, tested, seed, range(agent, tested.number, agents)),
             "shape": np.array(data.shape),
             "mean": mean,
             "std": std,
         }
-
-    return [shard(agent) for agent in range(agents)]
+        for agent, own in enumerate(_divided(data.train, agents, seed))
+    ]
 
 
 def _check(data: CharacterSet, agents: int, training: Tasks, tested: Tasks) -> None:
@@ -127,6 +133,31 @@ def _check(data: CharacterSet, agents: int, training: Tasks, tested: Tasks) -> N
             f"a held-out class has {smallest} images, and a task takes {tested.shots} support and "
             f"{tested.queries} query images: set task.test_shots and task.test_queries lower."
         )
+
+
+def _divided(classes: Classes, agents: int, seed: int) -> list[Shard]:
+    """Return each agent's images of the training classes, and their counts."""
+    held = [len(images) // agents for images in classes]
+    orders = [
+        generator(seed, Stream.META_SHARDS, c).permutation(len(images))
+        for c, images in enumerate(classes)
+    ]
+    shards: list[Shard] = []
+    for agent in range(agents):
+        own = [
+            images[order[agent * each : (agent + 1) * each]]
+            for images, order, each in zip(classes, orders, held, strict=True)
+        ]
+        shards.append({"images": np.concatenate(own), "counts": np.array(held)})
+    return shards
+
+
+def _new_tasks(data: CharacterSet, tested: Tasks, seed: int, mine: range) -> Shard:
+    parts = {"validation": data.validation, "test": data.test}
+    return {
+        f"{part}_images": _draw(classes, tested, seed, [(key, task) for task in mine])
+        for key, (part, classes) in enumerate(parts.items())
+    }
 
 
 def _draw(

@@ -31,13 +31,12 @@ class Backbone:
     on which tasks share its batch.  The convolutions have no bias, which N would remove.
 
     Args:
-        depth: Channels of an image.
-        height: Its height in pixels.
-        width: Its width in pixels.
+        shape: Channels, height and width of an image.
         channels: Channels of every layer.
     """
 
-    def __init__(self, depth: int, height: int, width: int, channels: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], channels: int) -> None:
+        depth, height, width = shape
         self._inputs = (depth, *[channels] * (LAYERS - 1))
         self._channels = channels
         self._lengths = [n for i in self._inputs for n in (channels * i * 9, channels, channels)]

@@ -1,8 +1,8 @@
 """What the remaining baselines start from, and what they refuse."""
 
-import baselines
 import bench
 import numpy as np
+import others
 import pytest
 import torch
 from together import complaints
@@ -96,7 +96,7 @@ def test_the_limit_is_where_it_is_said_to_be():
         algorithm.start(Sized(1025))
 
 
-@pytest.mark.parametrize("name", baselines.SINGLE_LEVEL)
+@pytest.mark.parametrize("name", others.SINGLE_LEVEL)
 def test_single_level_methods_refuse_a_task_without_single_level(name):
     sentence = agreed_refusal(name, bench.quadratics(1)[0])
     assert "the task Quadratic has no single_level()" in sentence
@@ -111,9 +111,9 @@ def test_meha_refuses_more_than_one_agent():
     ("name", "options", "complaint"),
     [
         ("dsgda-gt", {"nu": 0.0}, r"algorithm\.nu is 0\.0: expected a number above 0"),
-        ("dsgda-gt", {"inner_y": 0}, r"algorithm\.inner_y is 0: expected a number of at least 1"),
+        ("dsgda-gt", {"inner_y": 0}, r"algorithm\.inner_y is 0: expected an integer of at least 1"),
         ("ma-dsbo", {"inner_z": 0}, r"algorithm\.inner_z is 0"),
-        ("ma-dsbo", {"moving_average": 1.5}, r"algorithm\.moving_average is 1\.5 in iteration 0"),
+        ("ma-dsbo", {"moving_average": 1.5}, r"algorithm\.moving_average in iteration 0 is 1\.5"),
         ("dsbo", {"inner_y": 0}, r"algorithm\.inner_y is 0"),
         ("mdbo", {"eta": 1.5}, r"algorithm\.eta is 1\.5: expected a number above 0 and at most 1"),
         ("vrdbo", {"lipschitz": 0.0}, r"algorithm\.lipschitz is 0\.0: expected a number above 0\."),
@@ -122,7 +122,7 @@ def test_meha_refuses_more_than_one_agent():
         ("gossip-dsbo", {"terms": 0}, r"algorithm\.terms is 0"),
         ("meha", {"gamma": 0.0}, r"algorithm\.gamma is 0\.0: expected a number above 0"),
         ("meha", {"p": -1.0}, r"algorithm\.p is -1\.0"),
-        ("gnsd", {"step_y": -1.0}, r"algorithm\.step_y is -1"),
+        ("gnsd", {"step_y": -1.0}, r"algorithm\.step_y in iteration 0 is -1"),
     ],
 )
 def test_options_out_of_range_are_refused(name, options, complaint):

@@ -1,6 +1,6 @@
 """Where the remaining baselines settle: at the solution, at their own, or beside it.
 
-Long runs are the oracle's, which the package follows (test_baselines_trajectories).
+Long runs are the oracle's, which the package follows (test_others_trajectories).
 """
 
 import bench

@@ -9,22 +9,21 @@ import numpy as np
 import torch
 
 from sundsbo_mpi.datasets import load_characters
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.tasks.meta_learning_backbone import Backbone
-from sundsbo_mpi.tasks.meta_learning_batches import MetaBatches
-from sundsbo_mpi.tasks.meta_learning_heads import checked_fit, few_shot, head_loss
-from sundsbo_mpi.tasks.meta_learning_shards import Shard, Tasks, images_of, meta_learning_shards
-from sundsbo_mpi.tasks.options import require_count
-from sundsbo_mpi.tasks.sampling import Stream, generator
+from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.tasks.meta_learning.backbone import Backbone
+from sundsbo_mpi.tasks.meta_learning.batches import MetaBatches
+from sundsbo_mpi.tasks.meta_learning.heads import NewTasks, checked_fit, head_loss
+from sundsbo_mpi.tasks.meta_learning.shards import (
+    Shard,
+    Tasks,
+    check_sizes,
+    images_of,
+    meta_learning_shards,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-MOST_TASKS = 1_000
-"""The paper: "The evaluation is capped at 1,000 tasks"."""
-
-EVALUATED_AT_ONCE = 16
-"""Tasks whose images go through the backbone together in ``report``, to bound its memory."""
 
 
 class Batch(NamedTuple):
@@ -132,18 +131,15 @@ class MetaLearning:
         test_step_size: float = 0.1,
         test_momentum: float = 0.85,
     ) -> None:
-        for name, value in (("meta_batch", meta_batch), ("pool", pool), ("channels", channels)):
-            require_count(name, value)
-        self._fit = checked_fit(test_steps, test_step_size, test_momentum, regularisation)
-        self._tested = Tasks(evaluation_tasks, ways, test_shots, test_queries)
+        require_integer("task.channels", channels, 1)
+        fit = checked_fit(test_steps, test_step_size, test_momentum, regularisation)
+        self._new_tasks = NewTasks(ways, test_shots, fit)
+        self._regularisation = regularisation
         tasks = Tasks(pool, ways, shots, queries)
-        self._batches = MetaBatches(
-            shard["counts"], tasks, meta_batch=meta_batch, seed=seed, agent=agent
-        )
+        self._batches = MetaBatches(shard["counts"], tasks, meta_batch, seed=seed, agent=agent)
         self.train_samples = int(self._batches.support_counts.sum())
         self.validation_samples = int(self._batches.query_counts.sum())
-        depth, height, width = shard["shape"].tolist()
-        self._backbone = Backbone(depth, height, width, channels)
+        self._backbone = Backbone(tuple(shard["shape"].tolist()), channels)
         self._heads_shape = (pool, ways, self._backbone.features)
         self.sizes = {"x": self._backbone.size, "y": math.prod(self._heads_shape)}
         self._start = self._backbone.initial(generator(seed, Stream.START))
@@ -156,16 +152,16 @@ class MetaLearning:
         *,
         agents: int,
         seed: int,
-        dataset: str = "digits",
-        data_dir: str | None = None,
-        image_size: int = 0,
-        ways: int = 5,
-        shots: int = 2,
-        queries: int = 2,
-        pool: int = 64,
-        evaluation_tasks: int = 200,
-        test_shots: int = 5,
-        test_queries: int = 5,
+        dataset: str,
+        data_dir: str | None,
+        image_size: int,
+        ways: int,
+        shots: int,
+        queries: int,
+        pool: int,
+        evaluation_tasks: int,
+        test_shots: int,
+        test_queries: int,
         **_others: object,
     ) -> list[Shard]:
         """Load the data, and divide images and evaluation tasks (``meta_learning_shards``).
@@ -176,16 +172,7 @@ class MetaLearning:
         """
         training = Tasks(pool, ways, shots, queries)
         tested = Tasks(evaluation_tasks, ways, test_shots, test_queries)
-        counts = {"shots": shots, "queries": queries, "evaluation_tasks": evaluation_tasks}
-        counts |= {"test_shots": test_shots, "test_queries": test_queries}
-        for name, value in counts.items():
-            require_count(name, value)
-        if isinstance(ways, bool) or not isinstance(ways, int) or ways < 2:
-            raise UsageError(f"task.ways is {ways!r}: give an integer of at least 2.")
-        if evaluation_tasks > MOST_TASKS:
-            raise UsageError(
-                f"task.evaluation_tasks is {evaluation_tasks}: give at most {MOST_TASKS}."
-            )
+        check_sizes(training, tested)
         data = load_characters(dataset, data_dir, seed, image_size or None)
         return meta_learning_shards(data, agents, seed, training, tested)
 
@@ -236,8 +223,8 @@ class MetaLearning:
             batch = self.sample(0)
             heads = self._heads(y, batch)
             return {
-                **self._on_new_tasks(x, "test"),
-                **self._on_new_tasks(x, "validation"),
+                **self._judged(x, "test"),
+                **self._judged(x, "validation"),
                 "support_loss": float(self._loss(x, heads, batch.support)),
                 "query_loss": float(self._loss(x, heads, batch.query)),
             }
@@ -252,15 +239,10 @@ class MetaLearning:
         return head_loss(heads, self._backbone(x, images))
 
     def _penalty(self, heads: Tensor) -> Tensor:
-        return self._fit.regularisation * heads.square().sum() / len(heads)
+        return self._regularisation * heads.square().sum() / len(heads)
 
-    def _on_new_tasks(self, x: Tensor, part: str) -> dict[str, tuple[float, int]]:
-        right, loss, count, shots = 0, 0.0, 0, self._tested.shots
-        for stored in torch.split(self._images[f"{part}_images"], EVALUATED_AT_ONCE):
-            support, query = (
-                self._backbone(x, self._pixels(kind.flatten(1, 2).transpose(0, 1)))
-                for kind in (stored[:, :, :shots], stored[:, :, shots:])
-            )
-            found = few_shot(support, query, self._tested.ways, self._fit)
-            right, loss, count = right + found.right, loss + found.loss, count + found.images
-        return {f"{part}_accuracy": (100.0 * right, count), f"{part}_loss": (loss, count)}
+    def _judged(self, x: Tensor, part: str) -> dict[str, tuple[float, int]]:
+        stored = self._images[f"{part}_images"]
+        found = self._new_tasks.scores(stored, lambda of: self._backbone(x, self._pixels(of)))
+        accuracy, loss = (100.0 * found.right, found.images), (found.loss, found.images)
+        return {f"{part}_accuracy": accuracy, f"{part}_loss": loss}

@@ -1,10 +1,10 @@
 """The remaining baselines, driven in lockstep, against the dense recursions of their oracle."""
 
-import baselines
 import bench
 import numpy as np
 import oracle
 import oracle_others
+import others
 import pytest
 import torch
 from lockstep import Lockstep
@@ -19,7 +19,7 @@ class MergedBoth(bench.Elsewhere):
 def follow(name, tasks, W, **changes):
     """Run the package and the oracle side by side; they must agree all along."""
     options = bench.lively(name, **changes)
-    history = baselines.history(name, options, tasks, W, ITERATIONS)
+    history = others.history(name, options, tasks, W, ITERATIONS)
     run = Lockstep(bench.build(name, len(tasks), ITERATIONS, **options), tasks, W)
     assert set(run.points[0]) == set(history)
     for k in range(1, ITERATIONS + 1):
@@ -45,7 +45,7 @@ def test_they_mix_with_the_lazy_matrix_as_with_any_other(name, variant):
     follow(name, bench.quadratics(task=bench.Merged, noise=0.1), lazy, **variant)
 
 
-@pytest.mark.parametrize("name", baselines.SINGLE_LEVEL)
+@pytest.mark.parametrize("name", others.SINGLE_LEVEL)
 def test_single_level_methods_train_what_the_task_says_and_leave_the_rest(name):
     only_y = bench.quadratics(task=bench.Elsewhere, noise=0.2)
     run = follow(name, only_y, bench.uneven())
@@ -70,7 +70,7 @@ def test_meha_equals_a_loop_in_numpy():
         oracle.Quadratic(1, bench.SEED),
         bench.start_of(tasks),
         ITERATIONS,
-        baselines.noise_of(tasks),
+        others.noise_of(tasks),
         lam={v: bench.function(MEHA[f"step_{v}"]) for v in ("x", "y", "theta")},
         mu=lambda k: 1.5 / (1 + k) ** 0.25,
         gamma=0.5,

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch.nn.functional import cross_entropy, one_hot
 
-from sundsbo_mpi.tasks.options import require_count, require_number
+from sundsbo_mpi.options import require_integer, require_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
+
+EVALUATED_AT_ONCE = 16
+"""New tasks whose features are held together, to bound the memory of an evaluation."""
 
 
 class Fit(NamedTuple):
@@ -28,10 +33,10 @@ def checked_fit(steps: int, step_size: float, momentum: float, regularisation: f
     Raises:
         UsageError: One is not.
     """
-    require_count("test_steps", steps)
-    require_number("test_step_size", step_size, 0)
-    require_number("test_momentum", momentum, 0, 1)
-    require_number("regularisation", regularisation, 0)
+    require_integer("task.test_steps", steps, 1)
+    require_number("task.test_step_size", step_size, 0)
+    require_number("task.test_momentum", momentum, 0, 1)
+    require_number("task.regularisation", regularisation, 0)
     return Fit(steps, step_size, momentum, regularisation)
 
 
@@ -41,6 +46,34 @@ class Scores(NamedTuple):
     right: int
     loss: float
     images: int
+
+
+class NewTasks(NamedTuple):
+    """Tasks of held-out classes, and how their heads are fitted."""
+
+    ways: int
+    """Classes of a task."""
+    shots: int
+    """Support images of each class; the others of a task are query images."""
+    fit: Fit
+
+    def scores(self, images: Tensor, features: Callable[[Tensor], Tensor]) -> Scores:
+        """Fit a head to each task's support images and judge it on its query images.
+
+        Args:
+            images: Shape (tasks, ways, images of a class, ...), support images first.
+            features: Takes images (images, tasks, ...), ordered by class, to their features
+                (tasks, images, features).
+        """
+        found = []
+        for some in torch.split(images, EVALUATED_AT_ONCE):
+            support, query = (
+                features(kind.flatten(1, 2).transpose(0, 1))
+                for kind in (some[:, :, : self.shots], some[:, :, self.shots :])
+            )
+            found.append(few_shot(support, query, self.ways, self.fit))
+        right, loss, count = (sum(part) for part in zip(*found, strict=True))
+        return Scores(int(right), loss, int(count))
 
 
 def few_shot(support: Tensor, query: Tensor, ways: int, fit: Fit) -> Scores:

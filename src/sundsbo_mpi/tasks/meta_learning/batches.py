@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sundsbo_mpi.tasks.sampling import Epochs, Stream, generator
+from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.tasks.sampling import Epochs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sundsbo_mpi.tasks.meta_learning_shards import Tasks
+    from sundsbo_mpi.tasks.meta_learning.shards import Tasks
 
     Integers = npt.NDArray[np.int64]
 
@@ -41,11 +43,15 @@ class MetaBatches:
         meta_batch: Number of tasks of an iteration.
         seed: The seed of the run.
         agent: The agent's rank.
+
+    Raises:
+        UsageError: ``meta_batch`` is not an integer of at least 1.
     """
 
     def __init__(
-        self, counts: Integers, pool: Tasks, *, meta_batch: int, seed: int, agent: int
+        self, counts: Integers, pool: Tasks, meta_batch: int, *, seed: int, agent: int
     ) -> None:
+        require_integer("task.meta_batch", meta_batch, 1)
         tasks = [generator(seed, Stream.META_TASKS, task) for task in range(pool.number)]
         self.classes = np.stack([rng.permutation(len(counts))[: pool.ways] for rng in tasks])
         """Training classes of each task, (R, ways)."""

@@ -1,0 +1,46 @@
+"""Which methods may mix with which weights, and where a run leaves their theory."""
+
+from __future__ import annotations
+
+import math
+
+from sundsbo_mpi.algorithms import METHODS, by_default
+from sundsbo_mpi.composition import Algorithm, Penalty
+
+MARGIN = 1e-9
+"""λ_min(W) must exceed a method's bound by more than this."""
+
+
+def is_safe(algorithm: Algorithm, lambda_min: float | None) -> bool:
+    """Say whether a method may mix with symmetric W_k that have no eigenvalue below this one.
+
+    None stands for matrices that are not all symmetric.
+    """
+    if lambda_min is None:
+        return algorithm.lambda_min == -math.inf
+    return lambda_min > algorithm.lambda_min + MARGIN
+
+
+def safe_for(lambda_min: float | None) -> dict[str, bool]:
+    """Say of each method whether ``is_safe`` holds with its default options."""
+    return {name: is_safe(by_default(entry), lambda_min) for name, entry in METHODS.items()}
+
+
+def changing_remark(algorithm: Algorithm, *, steady: bool) -> tuple[str, ...]:
+    """Say so if a method that asks for symmetric matrices is to mix with ones that change."""
+    if steady or algorithm.lambda_min == -math.inf:
+        return ()
+    return (
+        "EXTRA and ED have no convergence theory on networks that change, and may diverge even "
+        "where each matrix alone is safe; GT has",
+    )
+
+
+def gamma_remark(penalty: Penalty | None, lipschitz: float) -> tuple[str, ...]:
+    """Say so if a finite γ is not below 1/(2 L2), as the paper's theorems assume; L2 may be NaN."""
+    if penalty is None or math.isinf(penalty.gamma) or not 2 * lipschitz * penalty.gamma >= 1:
+        return ()
+    return (
+        f"outside the theorems' assumptions: gamma = {penalty.gamma:g} is not below 1/(2 L2) = "
+        f"{1 / (2 * lipschitz):.3g}",
+    )

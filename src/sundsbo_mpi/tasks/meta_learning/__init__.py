@@ -1,0 +1,1 @@
+"""Few-shot meta-learning: the task, its backbone, heads, minibatches and shards."""
