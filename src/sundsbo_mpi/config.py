@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sundsbo_mpi.algorithms import METHODS, method
-from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.settings import (
     Layer,
@@ -160,12 +160,21 @@ def _nameless(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_method(name: str, layer: Layer) -> Layer:
-    """Lay the tables for methods of this name over the layer's table ``algorithm``."""
+    """Lay the tables for methods of this name over the layer's table ``algorithm``.
+
+    Raises:
+        UsageError: a pattern matches no method at all.
+    """
     chosen: dict[str, Any] = {}
     matching: dict[str, Any] = {}
     for key, value in layer.get("algorithm", {}).items():
         if isinstance(value, dict) and any(fnmatchcase(known, key) for known in METHODS):
             matching |= value if fnmatchcase(name, key) else {}
+        elif isinstance(value, dict) and any(sign in key for sign in "*?["):
+            raise UsageError(
+                f'[algorithm."{key}"] is for no method: correct the pattern '
+                "('sundsbo-mpi list' names the methods)."
+            )
         else:
             chosen[key] = value
     return {**layer, "algorithm": chosen | matching}

@@ -76,7 +76,8 @@ def read_toml(path: Path) -> Layer:
 def _tables(content: Mapping[str, Any], where: str) -> Layer:
     for key, value in content.items():
         if not isinstance(value, dict):
-            raise UsageError(f"{where} sets '{key}' outside a table: write it below [table].")
+            advice = "use --preset instead" if key == "preset" else "write it below [table]"
+            raise UsageError(f"{where} sets '{key}' outside a table: {advice}.")
     return content
 
 

@@ -89,7 +89,7 @@ def test_steps_are_scheduled_over_the_horizon():
         ({"p": 0.1}, ()),
         ({"p": 0.1, "step_x": {"theorem": 1.0}, "step_y": {"theorem": 1.0}}, ()),
         ({"p": 0.1, "step_y": 0.02}, ("step_x differs from step_y",)),
-        ({"p": 0.25}, ("p = 0.25 is not",)),
+        ({"p": 0.25}, ("p = 0.25, not",)),
         ({"p": 0.1, "mu0": 0.0}, ("mu0 = 0",)),
         ({"p": 0.1, "estimator": "storm"}, ("directions by storm",)),
         ({"p": 0.1, "x": "ed", "theta": "ed"}, ("another technique for x, theta",)),
@@ -97,7 +97,7 @@ def test_steps_are_scheduled_over_the_horizon():
             {"p": 0.1, "step_x": {"scale": 1.0, "power": 0.5}},
             ("step_x differs from step_y", "a step varies"),
         ),
-        ({"p": 0.5, "step_x": 0.3}, ("step_x differs from step_y", "p = 0.5 is not")),
+        ({"p": 0.5, "step_x": 0.3}, ("step_x differs from step_y", "p = 0.5, not")),
     ],
 )
 def test_a_run_outside_the_theorems_says_so_once(options, remarks):

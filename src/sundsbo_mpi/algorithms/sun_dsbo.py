@@ -47,7 +47,7 @@ class SunOptions(MoreauOptions):
         if any(isinstance(s, dict) and "power" in s for s in (self.step_x, self.step_y)):
             outside.append("a step varies with k")
         if not 0 < self.p < 1 / 4:
-            outside.append(f"p = {self.p:g} is not between 0 and 1/4")
+            outside.append(f"p = {self.p:g}, not 0 < p < 1/4")
         if self.mu0 == 0:
             outside.append("mu0 = 0")
         if self.estimator != "minibatch":

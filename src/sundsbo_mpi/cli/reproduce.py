@@ -130,6 +130,8 @@ def _reproduce(label: Label, wish: Wish, manner: Manner, console: Console) -> No
 def _remark(wish: Wish, manner: Manner) -> str:
     """Say what was asked for that changes the runs."""
     wanted: dict[str, object] = {
+        "only": ", ".join(wish.only),
+        "methods": ", ".join(wish.methods),
         "preset": wish.preset,
         "iterations": wish.iterations,
         "seeds": wish.seeds,
