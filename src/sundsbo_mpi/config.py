@@ -123,11 +123,13 @@ def resolve(request: Request) -> Config:
     Raises:
         UsageError: a file, table, key or value is not what it should be.
     """
+    sets = assignments(request.sets)
+    _refuse_tables(sets)
     layers = (
         *([preset(request.preset)] if request.preset else []),
         *([read_toml(Path(request.file))] if request.file else []),
         request.flags,
-        assignments(request.sets),
+        sets,
     )
     named = merge(PROGRAM_DEFAULTS, *layers)
     task_name, algorithm_name = str(named["task"]["name"]), str(named["algorithm"]["name"])
@@ -163,12 +165,14 @@ def _for_method(name: str, layer: Layer) -> Layer:
     """Lay the tables for methods of this name over the layer's table ``algorithm``.
 
     Raises:
-        UsageError: a pattern matches no method at all.
+        UsageError: a pattern matches no method at all, or its table has a key that is an option
+            of none that it matches.
     """
     chosen: dict[str, Any] = {}
     matching: dict[str, Any] = {}
     for key, value in layer.get("algorithm", {}).items():
-        if isinstance(value, dict) and any(fnmatchcase(known, key) for known in METHODS):
+        if isinstance(value, dict) and _matches(key):
+            _check_keys(key, value)
             matching |= value if fnmatchcase(name, key) else {}
         elif isinstance(value, dict) and any(sign in key for sign in "*?["):
             raise UsageError(
@@ -178,3 +182,25 @@ def _for_method(name: str, layer: Layer) -> Layer:
         else:
             chosen[key] = value
     return {**layer, "algorithm": chosen | matching}
+
+
+def _matches(pattern: str) -> list[str]:
+    return [known for known in METHODS if fnmatchcase(known, pattern)]
+
+
+def _check_keys(pattern: str, table: Mapping[str, Any]) -> None:
+    """Refuse keys that no method of the pattern has, also where this run's is another one."""
+    options = [parameters("algorithm", METHODS[name].options) for name in _matches(pattern)]
+    known = {key for of_one in options for key in of_one}
+    if odd := next((key for key in table if key not in known), None):
+        raise unknown(f'setting of [algorithm."{pattern}"]', odd, known)
+
+
+def _refuse_tables(sets: Layer) -> None:
+    """Refuse tables for methods in ``--set``, where they would win over later settings."""
+    for key, value in sets.get("algorithm", {}).items():
+        if isinstance(value, dict) and _matches(key):
+            raise UsageError(
+                f"--set algorithm.{key} is a table for methods, which belongs into a configuration "
+                "file: set its keys one by one, as in algorithm.step_x=0.1."
+            )

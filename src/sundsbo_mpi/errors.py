@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+LONGEST = 100
+"""Characters of a value in a message."""
+
 
 class UsageError(Exception):
     """What the user asked for cannot be done; printed once as one sentence, exit status 2.
@@ -26,6 +29,15 @@ class DivergedError(Exception):
 
 class DataNote(UserWarning):
     """Data are used although something about them is worth knowing; the warning is one sentence."""
+
+
+def brief(value: object) -> str:
+    """Write a value as Python would, cut short where that would be long."""
+    try:
+        text = repr(value)
+    except ValueError:  # of an integer with so many digits that Python does not write them
+        return "an integer of thousands of digits"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text)} characters)"
 
 
 def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import TypeGuard
 
 from sundsbo_mpi.errors import UsageError
 
+LARGEST_COUNT = 1_000_000
+"""Of anything that is done or kept that many times; more are a slip, and would hang a run."""
 
-def require_integer(name: str, value: object, least: int, most: float = math.inf) -> None:
+
+def require_integer(name: str, value: object, least: int, most: int = LARGEST_COUNT) -> None:
     """Refuse an option that is not an integer with least <= value <= most.
 
     Raises:
@@ -46,4 +50,4 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _refusal(name: str, value: object, expected: str, most: float) -> UsageError:
     limit = "" if most == math.inf else f" and at most {most:.16g}"
-    return UsageError(f"{name} is {value!r}: expected {expected}{limit}.")
+    return UsageError(f"{name} is {reprlib.repr(value)}: expected {expected}{limit}.")

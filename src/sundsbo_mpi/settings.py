@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import UsageError, brief, unknown
 
 Layer: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Settings by table and key."""
@@ -67,7 +67,7 @@ def read_toml(path: Path) -> Layer:
         raise UsageError(
             f"cannot read the configuration '{path}': {error.strerror}; name a TOML file."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: not TOML, not text, endless digits
         raise UsageError(
             f"the configuration '{path}' is not TOML: {error}; mend it there."
         ) from None
@@ -122,14 +122,16 @@ def task_defaults(task: str, dataset: str | None, task_class: type) -> Layer:
 
 
 def _packaged(name: str) -> Layer | None:
-    entry = resources.files("sundsbo_mpi").joinpath("presets", *f"{name}.toml".split("/"))
-    return (
-        _tables(tomllib.loads(entry.read_text(encoding="utf-8")), name) if entry.is_file() else None
-    )
+    group, _, file = f"{name}.toml".partition("/")
+    # Looked for among what is there, since a user's words need not make a path.
+    for entry in (resources.files("sundsbo_mpi") / "presets" / group).iterdir():
+        if entry.name == file:
+            return _tables(tomllib.loads(entry.read_text(encoding="utf-8")), name)
+    return None
 
 
 def assignments(texts: Iterable[str]) -> Layer:
-    """Read ``table.key=value`` settings; a value that is not TOML is taken as text.
+    """Read ``table.key=value`` settings; a value that is not one TOML value is taken as text.
 
     Raises:
         UsageError: a text has another form.
@@ -141,10 +143,13 @@ def assignments(texts: Iterable[str]) -> Layer:
         if not (equals and dot and table and key):
             raise UsageError(f"--set {text}: expected table.key=value, as in algorithm.step_x=0.1.")
         try:
-            parsed = tomllib.loads(f"value = {value}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
-            parsed = value.strip()
-        layer.setdefault(table, {})[key] = parsed
+            parsed = tomllib.loads(f"value = {value}")
+        except (ValueError, RecursionError):
+            parsed = {}
+        # A line break may have let further keys in.
+        layer.setdefault(table, {})[key] = (
+            parsed["value"] if list(parsed) == ["value"] else value.strip()
+        )
     return layer
 
 
@@ -179,6 +184,11 @@ def complete(table: str, target: Callable[..., Any], given: Mapping[str, Any]) -
 
 def _checked(table: str, key: str, default: Any, value: Any) -> Any:
     """Return the value, an integer as float where the default is one."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise UsageError(
+            f"{table}.{key} is {brief(value)}: expected whole numbers below 2^63 in size; "
+            "give a smaller one, or write 1e30 for so large a number."
+        )
     if default is inspect.Parameter.empty:
         return value
     kind = str if default is None else type(default)
@@ -198,4 +208,4 @@ def _checked(table: str, key: str, default: Any, value: Any) -> Any:
         case _:
             pass
     expected = KINDS.get(kind, f"of type {kind.__name__}")
-    raise UsageError(f"{table}.{key} is {value!r}: expected {expected}.")
+    raise UsageError(f"{table}.{key} is {brief(value)}: expected {expected}.")

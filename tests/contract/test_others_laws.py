@@ -88,12 +88,29 @@ def test_the_limit_is_where_it_is_said_to_be():
             self.d_x = d_x
 
         def start(self):
-            return torch.empty(self.d_x), torch.empty(LARGEST_BYTES // 4 // 1024)
+            return torch.empty(self.d_x), torch.empty(LARGEST_BYTES // 4 // 512)
 
     algorithm = bench.build("dsbo")
-    algorithm.stages[0].stage.begin(Sized(1024))
+    algorithm.stages[0].stage.begin(Sized(512))
     with pytest.raises(UsageError, match="dsbo keeps and sends matrices"):
-        algorithm.start(Sized(1025))
+        algorithm.start(Sized(513))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "least"),
+    [("dsbo", {"inner_z": 8}, (513, 2)), ("gossip-dsbo", {"terms": 16}, (1, 256))],
+)
+def test_what_would_take_too_long_is_refused(name, options, least):
+    class Sized(Huge):
+        def __init__(self, smaller=0):
+            self.sizes = [size - smaller if size > 2 else size for size in least]
+
+        def start(self):
+            return tuple(map(torch.empty, self.sizes))
+
+    bench.build(name, **options).start(Sized(1))
+    with pytest.raises(UsageError, match=rf"{name} computes 4,\d+ rows of .* at most 4,096; take"):
+        bench.build(name, **options).start(Sized())
 
 
 @pytest.mark.parametrize("name", others.SINGLE_LEVEL)

@@ -184,3 +184,27 @@ def test_a_file_may_have_tables_for_methods_of_a_pattern(written, name, mu0, ste
 def test_a_table_for_no_method_is_refused(written):
     with pytest.raises(UsageError, match=r"sun-dbso-\*.* is for no method"):
         resolve(Request(file=written('[algorithm."sun-dbso-*"]\nstep_x = 1.0\n')))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('name = "sparkle-gt"', r"unknown setting of \[algorithm\.\"sparkle-\*\"\] 'name'"),
+        ("step_q = 1.0", r"\[algorithm\.\"sparkle-\*\"\] 'step_q': did you mean 'step_"),
+    ],
+)
+def test_a_table_for_other_methods_is_checked_too(written, text, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        resolve(Request(file=written(f'[algorithm."sparkle-*"]\n{text}\n')))
+
+
+def test_a_table_has_what_any_of_its_methods_has(written):
+    """Of those that match, d-psgd alone has no step_y."""
+    table = written('[algorithm."*"]\nstep_y = 0.25\n')
+    assert resolve(Request(file=table)).algorithm["step_y"] == 0.25
+
+
+@pytest.mark.parametrize("pattern", ["sparkle-*", "sun-dsbo-gt", "*"])
+def test_tables_for_methods_are_not_for_the_command_line(pattern):
+    with pytest.raises(UsageError, match=r"belongs into a configuration file: set its keys one"):
+        resolve(Request(sets=(f"algorithm.{pattern}={{step_x=0.7}}", "algorithm.step_x=0.1")))

@@ -1,11 +1,12 @@
 """``sundsbo-mpi data``: what it lists, checks, fetches and refuses, and what it does not import."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
-from stored_data import cifar_set, idx_set, omniglot_set, put, put_binary
+from stored_data import cifar_set, idx_set, omniglot_set, put, put_binary, zipped
 
 from sundsbo_mpi.cli import data as cli
 from sundsbo_mpi.datasets import fetching
@@ -55,6 +56,43 @@ def test_the_list_needs_no_directory():
     result = data()
     assert result.exit_code == 0, result.output
     assert set(states(result.output).values()) == {"embedded", "missing"}
+
+
+FLAGS, METHOD = 8, 10
+"""Where an archive's directory has these numbers of a member."""
+
+
+@pytest.mark.parametrize(("at", "number"), [(FLAGS, 1), (METHOD, 99)])
+def test_an_archive_of_an_unknown_kind_does_not_end_the_list(monkeypatch, tmp_path, at, number):
+    omniglot_set(monkeypatch, tmp_path)
+    for part in ("images_background", "images_evaluation"):
+        content = bytearray(zipped(tmp_path / part))
+        member = content.rindex(b"PK\x01\x02")
+        content[member + at : member + at + 2] = number.to_bytes(2, "little")
+        (tmp_path / f"{part}.zip").write_bytes(content)
+    result = data("list", "--data-dir", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert states(result.output)["omniglot"] == "corrupt"
+
+
+@pytest.mark.parametrize("error", [PermissionError, None])
+def test_a_directory_that_cannot_be_looked_into_has_nothing(monkeypatch, tmp_path, error):
+    place = str(tmp_path) if error else 5000 * "x"
+    real = os.stat
+
+    def refusing(path, *arguments, **options):
+        if error and str(path).startswith(f"{tmp_path}/"):
+            raise error(13, "Permission denied", str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    result = data("list", "--data-dir", place)
+    assert result.exit_code == 0, result.output
+    assert set(states(result.output).values()) == {"embedded", "missing"}
+    for name in ("mnist", "cifar-10", "omniglot"):
+        if error is None:
+            refused = data("fetch", name, "--data-dir", place)
+            assert isinstance(refused.exception, UsageError)
 
 
 def test_an_incomplete_omniglot_is_listed_as_such(monkeypatch, tmp_path):

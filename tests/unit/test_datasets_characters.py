@@ -1,4 +1,5 @@
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -103,6 +104,21 @@ def test_damaged_archives_are_refused(omniglot):
         load_characters("omniglot", str(omniglot), seed=0)
 
 
+@pytest.mark.parametrize("top", ["", "another/"])
+def test_an_archive_of_another_folder_is_refused(omniglot, top):
+    place = omniglot / "omniglot-py"
+    with zipfile.ZipFile(place / "images_background.zip", "w") as archive:
+        archive.write(place / "images_background/Aleph/character01/02.png", f"{top}a/b/02.png")
+    with pytest.raises(UsageError, match=r"images_background\.zip has 0 characters"):
+        load_characters("omniglot", str(omniglot), seed=0)
+
+
+@pytest.mark.parametrize("name", ["omniglot", "folder"])
+def test_a_directory_that_cannot_be_looked_into_is_refused(name):
+    with pytest.raises(UsageError, match=r"was not found|is not a directory that can be read"):
+        load_characters(name, 5000 * "x", seed=0)
+
+
 def put_pictures(directory, classes, images=3, mode="RGB", suffix=".jpg"):
     rng = np.random.default_rng(8)
     for name in classes:
@@ -174,7 +190,12 @@ def test_digits_allow_five_ways_in_every_part():
 
 @pytest.mark.parametrize(
     ("name", "size", "fault"),
-    [("digits", 9, "8 x 8"), ("omniglot", 0, "at least 1"), ("omniglott", 8, "'omniglot'")],
+    [
+        ("digits", 9, "8 x 8"),
+        ("omniglot", 0, "at least 1"),
+        ("folder", 10**20, "at most 1,000"),
+        ("omniglott", 8, "'omniglot'"),
+    ],
 )
 def test_what_cannot_be_is_refused(name, size, fault):
     with pytest.raises(UsageError, match=fault):

@@ -12,7 +12,8 @@ def test_limits_themselves_are_in_range():
     for value in (2, 7):
         require_integer("task.a", value, 2, 7)
         require_number("task.a", value, 2, 7)
-    require_integer("task.a", 10**400, 2)
+    require_integer("task.a", 10**6, 2)
+    require_integer("task.a", 10**9, 2, 10**9)
     require_positive("task.a", 5e-324)
     require_positive("task.a", 0.5, 0.5)
 
@@ -29,6 +30,14 @@ def test_other_than_a_number_in_range_is_refused(value):
         require_number("task.a", value, 0, 1)
     with pytest.raises(UsageError, match=r"^task\.a is .*: expected a number above 0 and at most"):
         require_positive("task.a", value, 1)
+
+
+@pytest.mark.parametrize("value", [10**6 + 1, 10**10, 10**400])
+def test_counts_end_somewhere_and_long_ones_are_not_echoed(value):
+    sentence = r"^task\.a is \d.*: expected an integer of at least 1 and at most 1000000\.$"
+    with pytest.raises(UsageError, match=sentence) as error:
+        require_integer("task.a", value, 1)
+    assert len(str(error.value)) < 120
 
 
 def test_what_has_no_upper_limit_has_none_in_the_sentence():

@@ -43,8 +43,16 @@ def test_theorem_is_c_times_the_root_of_agents_over_iterations():
         {"scale": 1.0, "power": 0.5, "offset": 1},
         {"theorem": 1.0, "power": 0.5},
         {"theorem": "c"},
+        pytest.param(10**400, id="endless"),
+        math.nan,
+        math.inf,
+        {"scale": 1, "power": 10**400},
+        {"theorem": 16**5000},
     ],
 )
 def test_anything_else_is_refused_by_name(value):
-    with pytest.raises(UsageError, match=r"^algorithm\.step_x is .*expected a number, \{scale"):
+    with pytest.raises(
+        UsageError, match=r"^algorithm\.step_x is .*expected a number, \{scale"
+    ) as refusal:
         read(value)
+    assert len(str(refusal.value)) < 300

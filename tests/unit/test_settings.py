@@ -68,6 +68,10 @@ def test_merging_leaves_the_layers_alone():
         ("{scale = 2, power = 1}", {"scale": 2, "power": 1}),
         ("{theorem = 0.3}", {"theorem": 0.3}),
         ("[1, 2]", [1, 2]),
+        ("[1,\n2]", [1, 2]),
+        ("1\nother = 2", "1\nother = 2"),
+        ("1\n[other]\nvalue = 2", "1\n[other]\nvalue = 2"),
+        pytest.param("9" * 5000, "9" * 5000, id="endless"),
     ],
 )
 def test_assignments_read_toml_values_or_text(text, value):
@@ -100,6 +104,7 @@ def test_a_file_is_read_as_tables(tmp_path):
         (b"seed = 3\n", "sets 'seed' outside a table"),
         (b"[run\n", "is not TOML"),
         (b"\xff\xfe\x00", "is not TOML"),
+        (b"[run]\nseed = " + b"9" * 5000, "is not TOML"),
     ],
 )
 def test_a_file_that_is_not_tables_is_refused(tmp_path, content, complaint):
@@ -151,6 +156,10 @@ def test_a_schedule_may_stand_where_the_default_is_a_number():
         ({"on": 1}, r"task\.on is 1: expected true or false"),
         ({"on": "yes"}, r"task\.on is 'yes': expected true or false"),
         ({"path": 3}, r"task\.path is 3: expected text"),
+        ({"step": 10**400}, r"task\.step is 10+\.\.\. \(401 characters\): expected whole numbers"),
+        ({"count": -(2**63)}, r"task\.count is -9223372036854775808: expected whole numbers below"),
+        ({"needed": 16**5000}, r"task\.needed is an integer of thousands of digits: expected"),
+        ({"on": "y" * 5000}, r"task\.on is 'y+\.\.\. \(5002 characters\): expected true"),
     ],
 )
 def test_values_of_another_kind_are_refused(wrong, complaint):
@@ -211,6 +220,12 @@ def test_every_data_set_has_defaults_of_its_own(task, datasets):
         found = task_defaults(task, dataset, HyperCleaning)
         assert {"step_x", "step_y", "step_theta", "mu0", "p", "gamma"} <= set(found["algorithm"])
         assert found["task"]["dataset"] == dataset
+
+
+@pytest.mark.parametrize("dataset", ["d" * 5000, "/../../paper/toy", "../x"], ids=len)
+def test_a_data_set_that_makes_no_path_has_the_defaults_of_its_task(dataset):
+    found = task_defaults("hyper-cleaning", dataset, HyperCleaning)
+    assert found == task_defaults("hyper-cleaning", "none", HyperCleaning)
 
 
 def test_every_packaged_toml_is_tables():

@@ -148,7 +148,10 @@ def test_an_unknown_data_set_is_refused():
         HyperCleaning.shards(**{**OPTIONS, "dataset": "digit"}, agents=2, seed=0)
 
 
-@pytest.mark.parametrize("options", [{"alpha": -1.0}, {"batch": 0}, {"hidden": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"alpha": -1.0}, {"batch": 0}, {"batch": 10**20}, {"hidden": True}, {"hidden": 10_001}],
+)
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(UsageError, match=f"task.{next(iter(options))} is"):
         build(**options)

@@ -72,7 +72,7 @@ def test_the_defaults_learn_digits():
     assert after["validation_loss"] < before["validation_loss"] / 2
 
 
-@pytest.mark.parametrize("options", [{"alpha": -1.0}, {"hidden": 0}])
+@pytest.mark.parametrize("options", [{"alpha": -1.0}, {"hidden": 0}, {"hidden": 10_001}])
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(UsageError, match=f"task.{next(iter(options))} is"):
         build(**options)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.optimize import minimize, root
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.tasks.quadratic import Quadratic
 
 AGENTS = 4
@@ -148,8 +148,23 @@ def test_noise_is_added_to_the_gradients_with_the_asked_deviation():
     assert np.abs(np.mean(draws)) < 0.03
 
 
+@pytest.mark.parametrize(("mu", "gamma"), [(1e308, np.inf), (1.0, 5e-324)])
+def test_a_penalty_beyond_all_numbers_is_refused(mu, gamma):
+    with pytest.raises(AgreedError, match=r"with mu = .* and gamma = .* has no solution"):
+        build()[0].reference(mu, gamma)
+
+
 @pytest.mark.parametrize(
-    "options", [{"d_x": 0}, {"d_y": 2.5}, {"noise": -1.0}, {"heterogeneity": "much"}]
+    "options",
+    [
+        {"d_x": 0},
+        {"d_x": 1001},
+        {"d_y": 2.5},
+        {"d_y": 10**20},
+        {"noise": -1.0},
+        {"heterogeneity": "much"},
+        {"heterogeneity": 1e308},
+    ],
 )
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(UsageError, match=f"task.{next(iter(options))} is"):

@@ -86,6 +86,19 @@ def test_sequences_are_subcommands_too(tmp_path, name, arguments, options):
     assert "for weights that change" in refusal("convert", path, "-o", tmp_path / "w.txt")
 
 
+@pytest.mark.parametrize("rule", ["metropolis", "best-constant"])
+def test_convert_tells_of_no_weights_but_those_it_writes(tmp_path, rule):
+    (tmp_path / "g.edges").write_text("1 2\n2 3\n")
+    plain = topology("convert", tmp_path / "g.edges", "-o", tmp_path / "w.npz").output
+    assert "its edges get Metropolis-Hastings weights" in plain
+    told = topology(
+        "convert", tmp_path / "g.edges", "--rule", rule, "-o", tmp_path / "w.npz"
+    ).output
+    assert "Metropolis-Hastings" not in told
+    assert "node ids 1..3 are agents 0..2" in told
+    assert rule in told
+
+
 def test_check_judges_a_sequence_as_a_whole(tmp_path):
     topology("one-peer", "--agents", 8, "-o", tmp_path / "w.npz")
     out = " ".join(topology("check", tmp_path / "w.npz").output.split())

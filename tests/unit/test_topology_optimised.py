@@ -2,6 +2,7 @@
 
 import sys
 
+import cvxpy
 import numpy as np
 import pytest
 
@@ -9,6 +10,10 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import BUILDERS, RULES, SEQUENCES, reweighted
 
 GRAPHS = [("grid", 6), ("star", 5), ("line", 6), ("ring", 7), ("erdos-renyi", 9), ("complete", 4)]
+
+
+def failing(*_arguments, **_options):
+    raise cvxpy.SolverError
 
 
 def rho(name, n, rule):
@@ -67,6 +72,12 @@ def test_what_cannot_be_weighted_is_refused(monkeypatch):
         reweighted(BUILDERS["ring"](4), "fast")
     with pytest.raises(UsageError, match="no one undirected graph"):
         reweighted(SEQUENCES["one-peer"](4), "metropolis")
+    with pytest.raises(UsageError, match="got 65 agents, expected at most 64 for fastest"):
+        reweighted(BUILDERS["ring"](65), "fastest")
+    with monkeypatch.context() as changed:
+        changed.setattr(cvxpy.Problem, "solve", failing)
+        with pytest.raises(UsageError, match=r"4 agents \(the solver failed\)"):
+            reweighted(BUILDERS["ring"](4), "fastest")
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(UsageError, match=r"pip install 'sundsbo-mpi\[optimise\]'"):
         reweighted(BUILDERS["ring"](4), "fastest")

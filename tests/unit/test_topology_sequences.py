@@ -1,5 +1,7 @@
 """Every sequence obeys the laws, is a function of (seed, k), and is judged as a whole."""
 
+import zipfile
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -267,8 +269,13 @@ def test_bad_stacks_are_refused_with_the_worst_place_named(case):
         ({"neighbours": 1}, "got 1 to 1 neighbours"),
         ({"neighbours": 10}, "expected 2 to 9"),
         ({"neighbours_max": 2, "neighbours": 3}, "got 3 to 2"),
-        ({"every": 0}, "every 0"),
+        ({"every": 0}, "every 0, expected 1 to 9223372036854775807; take"),
+        ({"every": 2**63}, r"every 9223372036854775808, expected 1 to"),
         ({"seed": -1}, "seed -1"),
+        ({"seed": 10**23}, "seed 1000+, expected 0 to"),
+        ({"agents": 10**6}, "1000000 agents would have 1e[+]12 weights"),
+        ({"agents": 10**400}, r"got 1000+\.\.\. \(401 characters\) agents, expected at least 3"),
+        ({"neighbours": 10**5000}, "got an integer of thousands of digits"),
     ],
 )
 def test_impossible_random_graphs_are_refused(changes, words):
@@ -317,6 +324,13 @@ def test_stacks_of_other_programs_are_read(tmp_path, save):
         ({"neighbours": [2, 3, 4]}, "cannot be read as npz"),
         ({"agents": "many"}, "cannot be read as npz"),
         ({"every": 0}, "every 0"),
+        ({"every": 1.5}, "its every holds 1.5 where an integer belongs"),
+        ({"agents": 5.7}, "its agents holds 5.7 where an integer belongs"),
+        ({"agents": 10**15}, "got 1000000000000000 agents"),
+        ({"agents": 10**6}, "1000000 agents would have"),
+        ({"neighbours": "23"}, "its neighbours are '23' where two integers belong"),
+        ({"neighbours": [2, 2.5]}, "its neighbours holds 2.0 where an integer belongs"),
+        *(({"halvings": h}, f"got halvings {h}, expected 0 to 16") for h in (-3, 17, 2000, 2**62)),
     ],
 )
 def test_recipes_that_are_none_are_refused(tmp_path, changes, words):
@@ -329,6 +343,33 @@ def test_recipes_that_are_none_are_refused(tmp_path, changes, words):
     np.savez(tmp_path / "W.npz", **recipe)
     with pytest.raises(UsageError):
         read_weights(str(tmp_path / "W.npz"))
+
+
+@pytest.mark.parametrize("sound", [{"every": 2**63 - 1}, {"seed": 2**63 - 1}])
+def test_the_largest_numbers_are_written_and_read(tmp_path, sound):
+    mixing, path = SEQUENCES["random"](5, neighbours=2, **sound), str(tmp_path / "W.npz")
+    write_weights(mixing, path)
+    again = read_weights(path).weights
+    assert again.sha256 == mixing.sha256
+    slowest = BUILDERS["ring"](5, self_weight=1 / 3).rho  # what one ring for ever leaves
+    assert again.rho == pytest.approx(slowest) if "every" in sound else 0.3 < again.rho < slowest
+
+
+def test_a_recipe_that_is_no_array_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "W.npz", "w") as archive:
+        archive.writestr("kind", "random")
+    with pytest.raises(UsageError, match=r"of the unknown kind b'random'"):
+        read_weights(str(tmp_path / "W.npz"))
+    with zipfile.ZipFile(tmp_path / "W.npz", "w") as archive:
+        archive.writestr("format", "csr")
+    with pytest.raises(UsageError, match="cannot be read as npz"):
+        read_weights(str(tmp_path / "W.npz"))
+
+
+def test_a_period_has_an_end():
+    Cycle([pair(3, 0, 1), pair(3, 1, 2)] * 2, "W")
+    with pytest.raises(UsageError, match="'W' holds 20000 matrices, expected at most 1000"):
+        Cycle([pair(3, 0, 1), pair(3, 1, 2)] * 10_000, "W")
 
 
 def test_the_order_of_a_stack_is_part_of_its_digest():

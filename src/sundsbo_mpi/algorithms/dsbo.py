@@ -33,7 +33,7 @@ from sundsbo_mpi.composition import Composed, Oracles, directions
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.loops import Loop
-from sundsbo_mpi.composition.matrix_directions import jacobian_residual, require_room
+from sundsbo_mpi.composition.matrix_directions import jacobian_residual, require_small
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import technique
 from sundsbo_mpi.options import require_integer
@@ -63,7 +63,7 @@ def dsbo(options: DsboOptions, horizon: Horizon) -> Staged:
     """
     composed = partial(
         Composed,
-        begin=_begin,
+        begin=partial(_begin, inner_z=options.inner_z),
         estimator=minibatch({}),
         step_sizes=steps(options, "x", "y", "z", horizon=horizon),
     )
@@ -87,9 +87,9 @@ def dsbo(options: DsboOptions, horizon: Horizon) -> Staged:
     return Staged((inner_y, inner_z, x))
 
 
-def _begin(task: Task) -> Variables:
+def _begin(task: Task, inner_z: int) -> Variables:
     x, y = task.start()
-    require_room("dsbo", x, (len(x), len(y)))
+    require_small("dsbo", x, (len(x), len(y)), times=inner_z)
     return {"x": x, "y": y, "z": x.new_zeros(len(x) * len(y))}
 
 

@@ -33,7 +33,7 @@ from sundsbo_mpi.algorithms.base import (
 from sundsbo_mpi.composition import Composed, Oracles
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
-from sundsbo_mpi.composition.matrix_directions import lower_cross, lower_hessian, require_room
+from sundsbo_mpi.composition.matrix_directions import lower_cross, lower_hessian, require_small
 from sundsbo_mpi.composition.schedules import Scheduled
 from sundsbo_mpi.composition.techniques import Exchange, technique
 from sundsbo_mpi.options import require_integer, require_positive
@@ -89,7 +89,7 @@ def gossip_dsbo(options: GossipDsboOptions, horizon: Horizon) -> Composed:
 def _begin(task: Task, terms: int) -> Variables:
     x, y = task.start()
     shapes = (len(x), len(y)), (terms, len(y), len(y))
-    require_room("gossip-dsbo", x, *shapes)
+    require_small("gossip-dsbo", x, *shapes)
     averages = (x.shape, y.shape, *shapes)
     zeros = {v: x.new_zeros(math.prod(s)) for v, s in zip(AVERAGES, averages, strict=True)}
     return {"x": x, "y": y, **zeros}

@@ -24,6 +24,7 @@ from sundsbo_mpi.topology import (
     reweighted,
     write_weights,
 )
+from sundsbo_mpi.topology.graphs import BY_DEGREES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,8 @@ def convert(file: str, output: str, rule: str | None, reading: Reading) -> None:
 
     A graph gets weights on the way, and with --rule a matrix gets others.
     """
-    loaded = _load(file, reading)
+    # With a rule the file's own weights are not those that are written.
+    loaded = _load(file, reading, unsaid=BY_DEGREES if rule else None)
     weights = loaded.weights if rule is None else reweighted(loaded.weights, rule)
     named = loaded.node_ids != tuple(map(str, range(weights.agents)))
     write_weights(weights, output, loaded.node_ids if named else ())
@@ -123,10 +125,11 @@ def draw(file: str, output: str, reading: Reading) -> None:
     _wrote(output, loaded.weights)
 
 
-def _load(file: str, reading: Reading) -> Loaded:
+def _load(file: str, reading: Reading, unsaid: str | None = None) -> Loaded:
     loaded = read_weights(file, reading)
     for note in loaded.notes:
-        click.echo(note, err=True)
+        if unsaid is None or unsaid not in note:
+            click.echo(note, err=True)
     return loaded
 
 

@@ -1,6 +1,6 @@
-"""Second derivatives as whole matrices, for methods that send them, and the room that they take.
+"""Second derivatives as whole matrices, for methods that send them, and what they cost.
 
-One entry or row costs one double backward, so these are for small problems.  All matrices are flat
+One row costs one double backward, so these are for small problems.  All matrices are flat
 tensors in row-major order.
 """
 
@@ -21,17 +21,23 @@ if TYPE_CHECKING:
 LARGEST_BYTES = 2**30
 """Of the matrices that an agent sends in one round; it holds about ten copies of them."""
 
+ADVICE = "take a smaller task, or a method that sends only vectors, such as ma-dsbo."
 
-def require_room(name: str, like: Tensor, *shapes: tuple[int, ...]) -> None:
-    """Refuse a problem whose matrices are too large.
+MOST_ROWS = 4096
+"""That an agent computes in one iteration; with 20,000 parameters they take about 20 seconds."""
+
+
+def require_small(name: str, like: Tensor, *shapes: tuple[int, ...], times: int = 1) -> None:
+    """Refuse a problem whose matrices are too large, or take too long to compute.
 
     Args:
         name: The method.
         like: A tensor of the run's dtype.
         shapes: Of the matrices that an agent sends in one round.
+        times: How often an iteration computes them.
 
     Raises:
-        UsageError: together they exceed ``LARGEST_BYTES``.
+        UsageError: together they exceed ``LARGEST_BYTES`` or ``MOST_ROWS``.
     """
     size = like.element_size() * sum(map(math.prod, shapes))
     if size > LARGEST_BYTES:
@@ -39,7 +45,14 @@ def require_room(name: str, like: Tensor, *shapes: tuple[int, ...]) -> None:
         raise UsageError(
             f"{name} keeps and sends matrices of {told} numbers, {size / 2**30:,.1f} GiB in one "
             f"copy of about ten on every agent: expected at most {LARGEST_BYTES / 2**30:g} GiB; "
-            "take a smaller task, or a method that sends only vectors, such as ma-dsbo."
+            f"{ADVICE}"
+        )
+    rows = times * sum(math.prod(shape[:-1]) for shape in shapes)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"{name} computes {rows:,} rows of matrices in an iteration, each by a second "
+            f"differentiation of its own: expected at most {MOST_ROWS:,}; take fewer inner steps "
+            f"or terms, {ADVICE}"
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, brief
 
 Schedule: TypeAlias = Callable[[int], float]
 Scheduled: TypeAlias = float | Mapping[str, float]
@@ -35,8 +35,7 @@ def as_schedule(name: str, value: Scheduled, *, agents: int, iterations: int) ->
         UsageError: it is neither a number, ``{scale, power}`` nor ``{theorem}``.
     """
     given = list(value.values()) if isinstance(value, Mapping) else [value]
-    numbers = [float(v) for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) == len(given) and all(math.isfinite(v) for v in numbers):
+    if all(_finite(v) for v in given):
         match value:
             case int() | float():
                 return constant(float(value))
@@ -47,6 +46,13 @@ def as_schedule(name: str, value: Scheduled, *, agents: int, iterations: int) ->
             case _:
                 pass
     raise UsageError(
-        f"{name} is {value!r}: expected a number, {{scale = a, power = p}} for a (1 + k)^-p, or "
-        "{theorem = c} for c sqrt(n / K)."
+        f"{name} is {brief(value)}: expected a number, {{scale = a, power = p}} for a (1 + k)^-p, "
+        "or {theorem = c} for c sqrt(n / K)."
     )
+
+
+def _finite(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # Compared as they are: an integer may be too large for a float.
+    return -sys.float_info.max <= value <= sys.float_info.max

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -70,9 +71,9 @@ def open_omniglot(part: str, data_dir: str | None) -> AbstractContextManager[Pic
     """
     where = omniglot_places(data_dir)
     for place in where:
-        if (place / f"{part}.zip").is_file():
+        if os.path.isfile(place / f"{part}.zip"):
             return zipped_pictures(place / f"{part}.zip", depth=2)
-        if (place / part).is_dir():
+        if os.path.isdir(place / part):
             return nullcontext(folder_pictures(place / part, depth=2))
     raise missing("omniglot", "Omniglot", f"folder {part} or archive {part}.zip", where)
 
@@ -126,7 +127,7 @@ def read_folders(data_dir: str | None, seed: int, size: int) -> CharacterSet:
             "the data set 'folder' needs --data-dir: name a directory with a folder for each class."
         )
     top = Path(data_dir)
-    if all((top / part).is_dir() for part in PARTS):
+    if all(os.path.isdir(top / part) for part in PARTS):
         found = [folder_pictures(top / part, depth=1) for part in PARTS]
         chosen = [list(pictures.classes) for pictures in found]
     else:

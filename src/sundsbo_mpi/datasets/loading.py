@@ -29,6 +29,9 @@ CHARACTER_SETS: dict[str, str] = {
 }
 """Name of each set of classes to learn from few images of, and one line about it."""
 
+LARGEST_SIDE = 1_000
+"""Pixels to which images may be scaled."""
+
 READERS = {"mnist": read_idx, "fashion-mnist": read_idx, "cifar-10": read_cifar}
 
 
@@ -80,8 +83,11 @@ def load_characters(
     """
     if name not in CHARACTER_SETS:
         raise unknown("set of classes", name, CHARACTER_SETS)
-    if size is not None and size < 1:
-        raise UsageError(f"got images of size {size}, expected at least 1 pixel: correct it.")
+    if size is not None and not 1 <= size <= LARGEST_SIDE:
+        raise UsageError(
+            f"got images of size {size}, expected at least 1 pixel and at most {LARGEST_SIDE:,}: "
+            "correct it."
+        )
     if name == "digits":
         if size not in (None, 8):
             raise UsageError(

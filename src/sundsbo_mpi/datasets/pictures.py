@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import os
 import zipfile
 import zlib
 from collections import defaultdict
@@ -29,7 +31,21 @@ FORMATS = {
 }
 """Pillow's name of each format that is read, and how the names of its files end."""
 
+CHUNK = 2**20
+"""Bytes that are read at once."""
+
 SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+
+FAULTS = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What opening and reading a damaged file or archive, or one of an unknown kind, raises."""
 
 
 class Pictures(NamedTuple):
@@ -66,10 +82,9 @@ class Pictures(NamedTuple):
         """Turn all that Pillow raises over a damaged file into a refusal."""
         from PIL import Image
 
-        faults = (OSError, SyntaxError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
         try:
             yield
-        except (*faults, Image.DecompressionBombError) as error:
+        except (*FAULTS, SyntaxError, Image.DecompressionBombError) as error:
             raise UsageError(
                 f"{self.place / picture} is not a picture that can be read ({error}): restore the "
                 "file, or remove it to do without it."
@@ -78,8 +93,13 @@ class Pictures(NamedTuple):
 
 def folder_pictures(place: Path, depth: int) -> Pictures:
     """Find the pictures of the folders that lie ``depth`` levels below a place."""
-    found = place.glob("/".join(["*"] * (depth + 1)))
-    names = (path.relative_to(place).as_posix() for path in found if path.is_file())
+    try:
+        found = list(place.glob("/".join(["*"] * (depth + 1))))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{place} is not a directory that can be read ({error}): name another with --data-dir."
+        ) from error
+    names = (path.relative_to(place).as_posix() for path in found if os.path.isfile(path))
     return Pictures(_grouped(names, depth), lambda name: (place / name).open("rb"), place)
 
 
@@ -87,14 +107,28 @@ def folder_pictures(place: Path, depth: int) -> Pictures:
 def zipped_pictures(archive: Path, depth: int) -> Iterator[Pictures]:
     """Find the pictures of an archive whose folders lie ``depth`` levels below its only folder."""
     try:
-        with zipfile.ZipFile(archive) as file:
-            top = archive.stem
-            names = (name.removeprefix(f"{top}/") for name in file.namelist())
-            yield Pictures(_grouped(names, depth), lambda name: file.open(f"{top}/{name}"), archive)
-    except (OSError, zipfile.BadZipFile) as error:
+        file = zipfile.ZipFile(archive)
+    except FAULTS as error:
         raise UsageError(
             f"{archive} is not an archive that can be read ({error}): fetch it again."
         ) from error
+    with file:
+        top = f"{archive.stem}/"
+        names = (name.removeprefix(top) for name in file.namelist() if name.startswith(top))
+        yield Pictures(_grouped(names, depth), lambda name: file.open(top + name), archive)
+
+
+def damaged_member(archive: Path) -> str | None:
+    """Return the name of the first file of an archive that cannot be read; None if all can."""
+    with zipfile.ZipFile(archive) as file:
+        for member in file.infolist():
+            try:
+                with file.open(member) as opened:
+                    while opened.read(CHUNK):
+                        pass
+            except FAULTS:
+                return member.filename
+    return None
 
 
 def _grouped(names: Iterable[str], depth: int) -> dict[str, list[str]]:

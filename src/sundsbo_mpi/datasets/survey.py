@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from sundsbo_mpi.datasets.catalogue import ENTRIES, OMNIGLOT_CLASSES, OMNIGLOT_D
 from sundsbo_mpi.datasets.characters import count_omniglot, omniglot_places, open_omniglot
 from sundsbo_mpi.datasets.files import MissingError, corrupt, places
 from sundsbo_mpi.datasets.loading import DATASETS, READERS, load_characters, load_dataset
+from sundsbo_mpi.datasets.pictures import damaged_member
 from sundsbo_mpi.errors import DataNote, UsageError, unknown
 
 SURVEYED = ("digits", *ENTRIES, "omniglot")
@@ -63,7 +64,7 @@ def _where(name: str, data_dir: str | None) -> list[Path]:
         parts = (*ENTRIES[name].train, *ENTRIES[name].test)
         names = [f"{part.name}{end}" for part in parts for end in (".gz", "", ".bin", ".bin.gz")]
         likely = places(name, data_dir)
-    return [place for place in likely if any((place / file).exists() for file in names)]
+    return [place for place in likely if any(os.path.exists(place / file) for file in names)]
 
 
 def _labelled(name: str, data_dir: str | None) -> str:
@@ -94,8 +95,7 @@ def omniglot_state(part: str, data_dir: str | None) -> str:
         with pictures.place.open("rb") as file:
             if hashlib.file_digest(file, algorithm).hexdigest() == digest:
                 return VERIFIED
-    with zipfile.ZipFile(pictures.place) as archive:
-        damaged = archive.testzip()
+    damaged = damaged_member(pictures.place)
     if damaged is not None:
         raise corrupt(pictures.place, f"has a damaged {damaged}", "omniglot")
     return COMPLETE

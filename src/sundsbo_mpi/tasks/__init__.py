@@ -75,7 +75,11 @@ def load_task(name: str) -> type[Task]:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError:  # the name is too long, or a directory on the way is closed
+        there = False
+    if not there:
         raise UsageError(
             f"task file {path} does not exist (looked in {Path.cwd()}): correct the path."
         )
@@ -96,12 +100,14 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _from_package(module_name: str) -> ModuleType:
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and imports something that is not
-        raise UsageError(
-            f"task module '{module_name}' cannot be imported: install it, add its directory to "
-            "PYTHONPATH, or name the file as path/to/file.py:Class."
-        ) from None
+    # A name with an empty part would be looked for relative to a package that there is not.
+    if all(module_name.split(".")):
+        try:
+            return importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+                raise  # the module is there, and imports something that is not
+    raise UsageError(
+        f"task module '{module_name}' cannot be imported: install it, add its directory to "
+        "PYTHONPATH, or name the file as path/to/file.py:Class."
+    )

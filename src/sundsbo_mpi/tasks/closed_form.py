@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sundsbo_mpi.errors import AgreedError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
+
+LARGEST_WEIGHT = 1e100
+"""Of a term of the penalised function; the squares of such numbers are still finite."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,21 @@ def penalised_solution(
         d_x: Length of x; the rest of v is y.
         mu: Weight of the upper level.
         gamma: Parameter of the proximal term; infinity leaves it out.
+
+    Raises:
+        AgreedError: mu or 1/gamma is so large that the saddle function's numbers overflow; agents
+            that ask for the same solution all get it.
     """
     d = len(upper.linear)
     d_y = d - d_x
     matrix = np.zeros((d + d_y, d + d_y))
     right = np.zeros(d + d_y)
+    if mu > LARGEST_WEIGHT or gamma < 1 / LARGEST_WEIGHT:
+        raise AgreedError(
+            f"the penalised problem with mu = {mu:g} and gamma = {gamma:g} has no solution that "
+            f"numbers can hold: expected mu of at most {LARGEST_WEIGHT:g} and gamma of at least "
+            f"{1 / LARGEST_WEIGHT:g}; choose a weaker penalty."
+        )
     matrix[:d, :d] = mu * upper.hessian + lower.hessian
     right[:d] = mu * upper.linear + lower.linear
     x_theta = np.r_[:d_x, d : d + d_y]

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
-from sundsbo_mpi.tasks.networks import MLP
+from sundsbo_mpi.tasks.networks import MLP, MOST_UNITS
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class HyperCleaning(LabelledTask):
         hidden: int = 300,
     ) -> None:
         require_number("task.alpha", alpha, 0)
-        require_integer("task.hidden", hidden, 1)
+        require_integer("task.hidden", hidden, 1, MOST_UNITS)
         super().__init__(shard, batch, agent=agent, seed=seed)
         self.alpha = alpha
         own = agent * self.train_samples

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
-from sundsbo_mpi.tasks.networks import CNN, MLP
+from sundsbo_mpi.tasks.networks import CNN, MLP, MOST_UNITS
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class HyperRepresentation(LabelledTask):
         hidden: int = 200,
     ) -> None:
         require_number("task.alpha", alpha, 0)
-        require_integer("task.hidden", hidden, 1)
+        require_integer("task.hidden", hidden, 1, MOST_UNITS)
         super().__init__(shard, batch, agent=agent, seed=seed)
         self.alpha = alpha
         channels, height, width = (int(length) for length in shard["shape"])

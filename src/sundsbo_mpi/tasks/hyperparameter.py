@@ -27,6 +27,9 @@ SYNTHETIC = "synthetic"
 SYNTHETIC_SAMPLES = 1_000
 """Of each part, for each agent, unless asked otherwise."""
 
+LARGEST_DRAW = 2**27
+"""Numbers in all inputs together, 1 GiB, which are drawn in one place before they are dealt out."""
+
 
 class Hyperparameter(LabelledTask):
     """Learn ridge coefficients x = pi on validation samples, a linear model y = tau on training.
@@ -128,6 +131,12 @@ class Hyperparameter(LabelledTask):
                     "number, or 0 for 1,000 per agent."
                 )
         each = {part: size // agents or SYNTHETIC_SAMPLES for part, size in sizes.items()}
+        if agents * features * sum(each.values()) > LARGEST_DRAW:
+            raise UsageError(
+                f"{agents * sum(each.values()):,} synthetic samples with {features:,} features are "
+                f"more than {LARGEST_DRAW:,} numbers: lower task.features, task.train, "
+                "task.validation or task.test."
+            )
         return synthetic_shards(agents, seed, features=features, sizes=each)
 
     def outputs(self, x: Tensor, y: Tensor, inputs: Tensor) -> Tensor:

@@ -18,6 +18,9 @@ from sundsbo_mpi.tasks.shards import Shard, labelled_shards
 if TYPE_CHECKING:
     from torch import Tensor
 
+LARGEST_BATCH = 100_000
+"""More samples than an agent can have of any known data set."""
+
 
 class Batch(NamedTuple):
     """Training and validation samples; inputs are standardised, (b, features), the run's dtype."""
@@ -61,7 +64,7 @@ class LabelledTask(ABC):
     """Samples; bounds the memory of an evaluation."""
 
     def __init__(self, shard: Shard, batch: int, *, agent: int, seed: int) -> None:
-        require_integer("task.batch", batch, 1)
+        require_integer("task.batch", batch, 1, LARGEST_BATCH)
         self.train_samples, self.features = shard["train_inputs"].shape
         self.validation_samples = len(shard["validation_labels"])
         self.classes = int(shard["classes"])

@@ -16,6 +16,9 @@ from sundsbo_mpi.errors import UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
+MOST_UNITS = 10_000
+"""In a hidden layer, whose size is an option."""
+
 
 class Layers:
     """Weight tensors, each followed by its biases, in one flat vector.

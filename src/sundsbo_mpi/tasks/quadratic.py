@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor
 
+MOST_ENTRIES = 1_000
+"""Of x and of y: every agent builds the dense matrices of all agents."""
+
+EQUALLY_FAR = 1e100
+"""A heterogeneity beyond which nothing changes until its products overflow."""
+
 
 class Noise(NamedTuple):
     """What is added to the gradients of f_i and g_i at any point, each of shape (d_x + d_y,)."""
@@ -56,9 +62,9 @@ class Quadratic:
         heterogeneity: float = 1.0,
         noise: float = 0.0,
     ) -> None:
-        require_integer("task.d_x", d_x, 1)
-        require_integer("task.d_y", d_y, 1)
-        require_number("task.heterogeneity", heterogeneity, 0)
+        require_integer("task.d_x", d_x, 1, MOST_ENTRIES)
+        require_integer("task.d_y", d_y, 1, MOST_ENTRIES)
+        require_number("task.heterogeneity", heterogeneity, 0, EQUALLY_FAR)
         require_number("task.noise", noise, 0)
         self.sizes = {"x": d_x, "y": d_y}
         self._seed, self._agent, self._sigma = seed, agent, noise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from scipy.sparse import csr_array  # noqa: TC002  the command reads the annotations
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, brief
 from sundsbo_mpi.topology.links import adjacency, circulant_weights, halved, weighted
 from sundsbo_mpi.topology.weights import Weights
 
@@ -41,8 +41,7 @@ def _builder(matrix: Callable[..., csr_array]) -> Callable[..., Weights]:
 
     @wraps(matrix)
     def build(agents: int, *, lazy: bool = False, **options: object) -> Weights:
-        if agents < 1:
-            raise UsageError(f"got {agents} agents, expected at least 1; ask for more agents.")
+        check_agents(agents)
         said = inspect.signature(matrix).bind(agents, **options)
         said.apply_defaults()
         named = {key: value for key, value in said.kwargs.items() if value is not None}
@@ -172,6 +171,19 @@ def erdos_renyi(
         f"none of 1000 graphs of {agents} agents with edge probability {p:g} is connected; "
         "raise --probability."
     )
+
+
+def check_agents(agents: int, least: int = 1) -> None:
+    """Refuse a number of agents that is too small or beyond all memory.
+
+    Raises:
+        UsageError: It is less than ``least`` or above ``MOST_ENTRIES``.
+    """
+    if not least <= agents <= MOST_ENTRIES:
+        raise UsageError(
+            f"got {brief(agents)} agents, expected at least {least} and at most {MOST_ENTRIES}; "
+            "take another number of agents."
+        )
 
 
 def check_entries(agents: int, share: float) -> None:

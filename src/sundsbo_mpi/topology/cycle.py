@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+MOST_MATRICES = 1000
+"""In a stack; as many are judged in a few seconds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cycle(Mixing):
     """Matrices W_0 … W_{T-1} with W_k = W_{k mod T}.
@@ -34,8 +38,9 @@ class Cycle(Mixing):
         name: What they are called in messages and figures.
 
     Raises:
-        UsageError: There is none, one of them is not what it should be, or their product does not
-            contract; the sentence names the worst matrix and row or entry.
+        UsageError: There is none or more than ``MOST_MATRICES``, one of them is not what it should
+            be, or their product does not contract; the sentence names the worst matrix and row or
+            entry.
     """
 
     stack: tuple[csr_array, ...]
@@ -44,6 +49,11 @@ class Cycle(Mixing):
     def __post_init__(self) -> None:
         if not self.stack:
             raise UsageError(f"'{self.name}' holds no matrix, expected at least one; add it.")
+        if len(self.stack) > MOST_MATRICES:
+            raise UsageError(
+                f"'{self.name}' holds {len(self.stack)} matrices, expected at most "
+                f"{MOST_MATRICES}; give a shorter period."
+            )
         exact = []
         for t, matrix in enumerate(self.stack):
             called = f"{self.name}, matrix {t}" if len(self.stack) > 1 else self.name

@@ -31,6 +31,7 @@ GZIP = b"\x1f\x8b"
 # What the parsers raise on damaged content; SyntaxError is that of XML.
 DAMAGED = (
     ValueError,
+    AttributeError,
     KeyError,
     IndexError,
     TypeError,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Edge = tuple[int, int, dict[str, Any]]
 MAPPED = 100
+BY_DEGREES = "its edges get Metropolis-Hastings weights"
 _NUMBER = re.compile(r"[+-]?\d+").fullmatch
 
 
@@ -115,7 +116,7 @@ def read_graph(
     if reading.weights is None:
         pairs = np.array([(i, j) for i, j, _ in ends], dtype=np.int64).reshape(-1, 2)
         matrix = metropolis(adjacency(len(agent_of), pairs))
-        notes.append("its edges get Metropolis-Hastings weights")
+        notes.append(BY_DEGREES)
         notes += _unused(ends)
     else:
         matrix = _attribute_weights(ends, reading.weights, tuple(agent_of))

@@ -34,7 +34,8 @@ def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
         node_ids = tuple(map(str, archive[NODE_IDS])) if NODE_IDS in archive else ()
         names = [name for name in archive.files if name != NODE_IDS]
         if RECIPE in names:
-            return {name: archive[name].tolist() for name in names}, node_ids
+            # A member that is no array comes as bytes.
+            return {name: np.asarray(archive[name]).tolist() for name in names}, node_ids
         if "format" not in names:
             if len(names) != 1:
                 raise ValueError(f"it holds the arrays {', '.join(names) or '(none)'}, not just W")

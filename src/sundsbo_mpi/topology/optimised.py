@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.topology.mixing import Mixing
 
+LARGEST_PROGRAMME = 64
+"""Agents for whom ``fastest`` takes less than a minute and a gigabyte."""
 NEGLIGIBLE = 1e-7
 """Weights that the solver leaves below this are zero: the edge carries nothing."""
 
@@ -53,9 +56,15 @@ def fastest(graph: csr_array) -> csr_array:
         graph: (n, n) zeros and ones, symmetric, zero diagonal.
 
     Raises:
-        UsageError: cvxpy is not installed, or its solver found no solution.
+        UsageError: There are more than ``LARGEST_PROGRAMME`` agents, cvxpy is not installed, or
+            its solver found no solution.
     """
     agents = graph.shape[0]
+    if agents > LARGEST_PROGRAMME:
+        raise UsageError(
+            f"got {agents} agents, expected at most {LARGEST_PROGRAMME} for fastest-mixing "
+            "weights; take --rule best-constant."
+        )
     i, j = np.nonzero(np.triu(graph.toarray(), 1))
     if not i.size:
         return csr_array(eye_array(agents, format="csr"))
@@ -88,11 +97,13 @@ def _fastest_shares(ends: NDArray[np.float64]) -> NDArray[np.float64]:
         cp.Minimize(rho),
         [bound + off_average >> 0, bound - off_average >> 0, abs(ends) @ shares <= 1],
     )
-    programme.solve(solver=cp.CLARABEL)
+    with contextlib.suppress(cp.SolverError):
+        programme.solve(solver=cp.CLARABEL)
     if shares.value is None:
         raise UsageError(
-            f"no fastest-mixing weights were found for {agents} agents ({programme.status}), "
-            "expected a solution; take another --rule."
+            f"no fastest-mixing weights were found for {agents} agents "
+            f"({programme.status or 'the solver failed'}), expected a solution; take another "
+            "--rule."
         )
     return np.asarray(shares.value)
 

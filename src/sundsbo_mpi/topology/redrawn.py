@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, brief
 from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.topology.builders import check_agents, check_entries
 from sundsbo_mpi.topology.links import halved, metropolis
 from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.spectrum import extremes, mean_square_rho
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 KIND = "random"
 DRAWS = 100
 """Draws from which ρ is estimated."""
+RANGES = {"every": (1, 2**63 - 1), "seed": (0, 2**63 - 1), "halvings": (0, 16)}
+"""What a file can hold of each number, and halvings after which gossip still does something."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +66,20 @@ class Redrawn(Mixing):
     name: str
 
     def __post_init__(self) -> None:
-        if self.size < 3:
-            raise UsageError(
-                f"got {self.size} agents, expected at least 3 for a random graph; ask for more."
-            )
+        check_agents(self.size, least=3)
+        check_entries(self.size, 1.0)
         fewest, most = self.neighbours
         if not 2 <= fewest <= most <= self.size - 1:
             raise UsageError(
-                f"got {fewest} to {most} neighbours, expected 2 to {self.size - 1} of "
-                f"{self.size} agents; change --neighbours or --neighbours-max."
+                f"got {brief(fewest)} to {brief(most)} neighbours, expected 2 to {self.size - 1} "
+                f"of {self.size} agents; take other numbers of neighbours."
             )
-        if self.every < 1 or self.seed < 0:
-            raise UsageError(
-                f"got every {self.every} and seed {self.seed}, expected at least 1 and at least 0; "
-                "change --every or --seed."
-            )
+        for name, (least, largest) in RANGES.items():
+            if not least <= getattr(self, name) <= largest:
+                raise UsageError(
+                    f"got {name} {brief(getattr(self, name))}, expected {least} to {largest}; "
+                    "take a number in that range."
+                )
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any], name: str) -> Self:
@@ -88,10 +90,13 @@ class Redrawn(Mixing):
             ValueError: They are not those of a recipe (KeyError, TypeError).
         """
         if recipe["kind"] != KIND:
-            raise ValueError(f"it holds a recipe of the unknown kind '{recipe['kind']}'")
-        fewest, most = recipe["neighbours"]
-        numbers = {key: int(recipe[key]) for key in ("every", "seed", "halvings")}
-        return cls(int(recipe["agents"]), (int(fewest), int(most)), name=name, **numbers)
+            raise ValueError(f"it holds a recipe of the unknown kind {brief(recipe['kind'])}")
+        neighbours = recipe["neighbours"]
+        if not isinstance(neighbours, list) or len(neighbours) != 2:
+            raise ValueError(f"its neighbours are {brief(neighbours)} where two integers belong")
+        fewest, most = (_integer("neighbours", value) for value in neighbours)
+        numbers = {key: _integer(key, recipe[key]) for key in RANGES}
+        return cls(_integer("agents", recipe["agents"]), (fewest, most), name=name, **numbers)
 
     @property
     def recipe(self) -> Mapping[str, Any]:
@@ -180,6 +185,12 @@ class Redrawn(Mixing):
     def lazy(self) -> Redrawn:
         """Return the same graphs with (I + W_k) / 2."""
         return replace(self, halvings=self.halvings + 1, name=f"lazy {self.name}")
+
+
+def _integer(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"its {key} holds {brief(value)} where an integer belongs")
+    return value
 
 
 def connected_graph(agents: int, m: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 from scipy.sparse import csr_array
 
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology.builders import check_entries
+from sundsbo_mpi.topology.builders import check_agents, check_entries
 from sundsbo_mpi.topology.cycle import Cycle
 from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.redrawn import Redrawn
@@ -28,8 +27,7 @@ def one_peer(agents: int, *, lazy: bool = False) -> Cycle:
     W_k = (I + P_k)/2 with T = ceil(log2 n) shifts P_k, directed; where n is a power of two, T
     iterations give the exact average (Ying et al., 2021, arXiv 2110.13363).
     """
-    if agents < 1:
-        raise UsageError(f"got {agents} agents, expected at least 1; ask for more agents.")
+    check_agents(agents)
     shifts = [2**t for t in range(max(1, (agents - 1).bit_length()))]
     check_entries(agents, len(shifts))
     i = np.arange(agents)
@@ -59,7 +57,6 @@ def random(  # noqa: PLR0913  they are the options of the command
     most = neighbours if neighbours_max is None else neighbours_max
     name = f"random (n={agents}, seed {seed})"
     redrawn = Redrawn(agents, (neighbours, most), every, seed, 0, name)
-    check_entries(agents, 1.0)
     return redrawn.lazy() if lazy else redrawn
 
 

@@ -99,6 +99,8 @@ def mean_square_rho(draws: Sequence[csr_array], lasting: int) -> float:
     largest = max(float(np.linalg.norm(step, 2)) for step in steps)
     if largest < np.finfo(float).eps:
         return 0.0
+    if lasting > 10**12:  # the limit, from which ρ no longer differs but powers lose all digits
+        return largest
     # Against the largest one, the powers of which would otherwise vanish with a long T.
     powers = [np.linalg.matrix_power(step / largest, lasting) for step in steps]
     mean = np.mean([B.T @ B for B in powers], axis=0)

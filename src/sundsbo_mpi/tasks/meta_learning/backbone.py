@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 LAYERS = 4
 
+MOST_CHANNELS = 1_000
+"""Of each layer; a layer's parameters grow with their square."""
+
 
 class Backbone:
     """Four layers of convolution, normalisation, ReLU and pooling, applied to each task alone.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
 
+MOST_AT_ONCE = 1_000
+"""Tasks of an iteration; the source has 16."""
+
 
 class Places(NamedTuple):
     """Numbers of tasks in the pool, (tasks,), and places of images, (images of a task, tasks).
@@ -45,13 +48,13 @@ class MetaBatches:
         agent: The agent's rank.
 
     Raises:
-        UsageError: ``meta_batch`` is not an integer of at least 1.
+        UsageError: ``meta_batch`` is not an integer in 1, ..., ``MOST_AT_ONCE``.
     """
 
     def __init__(
         self, counts: Integers, pool: Tasks, meta_batch: int, *, seed: int, agent: int
     ) -> None:
-        require_integer("task.meta_batch", meta_batch, 1)
+        require_integer("task.meta_batch", meta_batch, 1, MOST_AT_ONCE)
         tasks = [generator(seed, Stream.META_TASKS, task) for task in range(pool.number)]
         self.classes = np.stack([rng.permutation(len(counts))[: pool.ways] for rng in tasks])
         """Training classes of each task, (R, ways)."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 EVALUATED_AT_ONCE = 16
 """New tasks whose features are held together, to bound the memory of an evaluation."""
 
+MOST_STEPS = 10_000
+"""By which a new head is fitted, in every evaluation."""
+
 
 class Fit(NamedTuple):
     """How the head of a new task is fitted: S steps of size eta with momentum beta, and C_r."""
@@ -33,7 +36,7 @@ def checked_fit(steps: int, step_size: float, momentum: float, regularisation: f
     Raises:
         UsageError: One is not.
     """
-    require_integer("task.test_steps", steps, 1)
+    require_integer("task.test_steps", steps, 1, MOST_STEPS)
     require_number("task.test_step_size", step_size, 0)
     require_number("task.test_momentum", momentum, 0, 1)
     require_number("task.regularisation", regularisation, 0)

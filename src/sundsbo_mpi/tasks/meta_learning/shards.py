@@ -34,6 +34,9 @@ Shard = dict[str, "npt.NDArray[Any]"]
 MOST_TASKS = 1_000
 """The paper: "The evaluation is capped at 1,000 tasks"."""
 
+LARGEST_POOL = 100_000
+"""Training tasks, each with a head of its own; the paper prints 20,000."""
+
 
 def images_of(shard: Shard) -> dict[str, Tensor]:
     """Return a shard's images by name as tensors (..., channels, height, width)."""
@@ -69,7 +72,8 @@ def check_sizes(training: Tasks, tested: Tasks) -> None:
     """
     require_integer("task.ways", training.ways, 2)
     require_integer("task.evaluation_tasks", tested.number, 1, MOST_TASKS)
-    sizes = {"pool": training.number, "shots": training.shots, "queries": training.queries}
+    require_integer("task.pool", training.number, 1, LARGEST_POOL)
+    sizes = {"shots": training.shots, "queries": training.queries}
     sizes |= {"test_shots": tested.shots, "test_queries": tested.queries}
     for name, size in sizes.items():
         require_integer(f"task.{name}", size, 1)

@@ -11,7 +11,7 @@ import torch
 from sundsbo_mpi.datasets import load_characters
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.randomness import Stream, generator
-from sundsbo_mpi.tasks.meta_learning.backbone import Backbone
+from sundsbo_mpi.tasks.meta_learning.backbone import MOST_CHANNELS, Backbone
 from sundsbo_mpi.tasks.meta_learning.batches import MetaBatches
 from sundsbo_mpi.tasks.meta_learning.heads import NewTasks, checked_fit, head_loss
 from sundsbo_mpi.tasks.meta_learning.shards import (
@@ -131,7 +131,7 @@ class MetaLearning:
         test_step_size: float = 0.1,
         test_momentum: float = 0.85,
     ) -> None:
-        require_integer("task.channels", channels, 1)
+        require_integer("task.channels", channels, 1, MOST_CHANNELS)
         fit = checked_fit(test_steps, test_step_size, test_momentum, regularisation)
         self._new_tasks = NewTasks(ways, test_shots, fit)
         self._regularisation = regularisation
