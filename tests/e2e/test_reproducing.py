@@ -32,11 +32,12 @@ def test_a_figure_and_the_same_again(mpirun, sundsbo, tmp_path):
     assert [path.stat().st_mtime_ns for path in runs] == written
 
 
-def test_a_run_that_cannot_start_is_a_cell_with_a_reason(sundsbo, tmp_path):
+def test_runs_that_cannot_start_are_told_and_nothing_is_written(sundsbo, tmp_path):
     result = sundsbo(*FIGURE, "--launcher", f"'{sys.executable}' -c 'raise SystemExit({{n}})'")
-    assert result.returncode == 0, result.stderr
-    page = (tmp_path / "my runs" / "toyopt" / "table.md").read_text()
-    assert "| all | sun-dsbo-gt | 0 | failed: no word of its own" in page
+    assert result.returncode == 2, result.stderr
+    assert "failed: no word of its own" in result.stdout
+    assert "no run of toyopt is finished" in result.stderr
+    assert not (tmp_path / "my runs" / "toyopt").exists()
 
 
 LOOK = """

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import fake_runs
+import h5py
 import pytest
 from rich.console import Console
 
@@ -183,13 +184,59 @@ def test_a_real_process_and_its_log(tmp_path):
     job.path.parent.mkdir(parents=True)
     words = running.command(job, fake)
     assert words[3] == "10"
-    assert running.start(words, running.log_path(job)) == 0
+    running.run_missing([job], fake, Console(file=sys.stderr))
     assert running.state(job) is State.FINISHED
     assert not running.log_path(job).exists()
     words = [sys.executable, "-c", "import sys; print('sundsbo-mpi: no'); sys.exit(2)"]
     job.path.unlink()
     assert running.start(words, running.log_path(job)) == 2
     assert running.reason(job) == "failed: no"
+
+
+def test_a_launcher_that_starts_nothing_is_told(tmp_path):
+    job = plan(tmp_path)[0]
+    running.run_missing([job], f"'{sys.executable}' -c 'print({{n}})'", Console(file=sys.stderr))
+    assert running.reason(job).endswith("ended with status 0 but left no finished run")
+    assert running.log_path(job).read_text().startswith("10\n")
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"run": [1]},
+        {"run": None, "task": 3},
+        {"task": "text"},
+        {"topology": {"file": 5}},
+        {"topology": []},
+    ],
+)
+def test_a_foreign_run_file_is_a_run_of_other_settings(tmp_path, tables):
+    job = plan(tmp_path)[0]
+    job.path.parent.mkdir(parents=True)
+    fake_runs.write(job.arguments, tables=tables)
+    assert running.state(job) is State.OTHER
+
+
+def test_a_finished_run_without_evaluations_is_no_result(tmp_path, started):
+    job, *_ = planned = plan(tmp_path)
+    run(planned)
+    with h5py.File(job.path, "r+") as file:
+        file["metrics/rows"][()] = 0
+    assert running.missing(planned) == [job]
+    assert job.seed not in collect(planned)[0].runs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("output.file=precious.h5", "output.overwrite=false", "algorithm.name=dsbo"),
+        *("run.seed=3", "run.iterations=3", 'topology.file="ring.npz"'),
+    ],
+)
+def test_settings_of_the_plan_are_refused(tmp_path, text):
+    with pytest.raises(UsageError, match="would make other runs than those of the table"):
+        check([experiment("dcd")], wish(tmp_path, sets=(*DIGITS, text)))
+    check([experiment("dcd")], wish(tmp_path, sets=("run.eval_every=3", "algorithm.step_x=0.1")))
 
 
 def test_launchers(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 import sys
@@ -13,7 +14,7 @@ import click
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -69,21 +70,51 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     # A file has no width, and breaking lines would spoil the tables.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     if listing or label is None:
+        _refuse("--list", options)
         _list(console)
         return
     found = paper.label(label)
-    if not found.experiments:
-        _show(found, out, console)
-        return
-    launcher = options.pop("launcher") or running.default_launcher()
-    names = ("tuned", "tune", "collect", "submit", "dry_run")
-    manner = Manner(launcher, **{name: options.pop(name) for name in names})
-    methods = tuple(filter(None, map(str.strip, (options.pop("methods") or "").split(","))))
-    try:
+    with _telling(out, console):
+        if not found.experiments:
+            _refuse(found.name, options)
+            _show(found, out, console)
+            return
+        launcher = options.pop("launcher")
+        launcher = running.default_launcher() if launcher is None else launcher
+        names = ("tuned", "tune", "collect", "submit", "dry_run")
+        manner = Manner(launcher, **{name: options.pop(name) for name in names})
+        methods = _methods(options.pop("methods"))
         _reproduce(found, Wish(out.absolute(), methods=methods, **options), manner, console)
+
+
+@contextlib.contextmanager
+def _telling(out: Path, console: Console) -> Iterator[None]:
+    """Say what an interruption leaves, and that a place cannot be written."""
+    try:
+        yield
     except KeyboardInterrupt:
         console.print(INTERRUPTED)
         raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot use '{error.filename or out}': {error.strerror or error}; choose another "
+            "directory with --out."
+        ) from None
+
+
+def _refuse(what: str, options: Mapping[str, Any]) -> None:
+    """Refuse flags about runs where there are none."""
+    for name, value in options.items():
+        if value not in (None, False, ()):
+            flag = "--set" if name == "sets" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{what} starts no runs, which {flag} is about: leave {flag} out.")
+
+
+def _methods(text: str | None) -> tuple[str, ...]:
+    names = tuple(filter(None, map(str.strip, (text or "").split(","))))
+    if text is not None and not names:
+        raise UsageError(f"--methods '{text}' names no method: name some, or leave it out for all.")
+    return names
 
 
 def _list(console: Console) -> None:
@@ -156,6 +187,8 @@ def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) ->
 
     if not planned:
         raise UsageError("no method of --methods has the condition of --only: name others.")
+    if all(job.refusal for job in planned):
+        raise UsageError(planned[0].refusal)
     running.command(planned[0], manner.launcher)  # a bad launcher is refused before all else
     todo = [] if manner.collect else running.missing(planned)
     if manner.submit and todo:

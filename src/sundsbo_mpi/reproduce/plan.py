@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.reproduce.topologies import topology_path
-from sundsbo_mpi.settings import flag_settings
+from sundsbo_mpi.settings import assignments, flag_settings
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Condition, Experiment, Topology
+
+OWNED: Mapping[tuple[str, str], str] = {
+    ("algorithm", "name"): "choose methods with --methods",
+    ("run", "seed"): "say how many with --seeds",
+    ("run", "iterations"): "give the number with --iterations",
+    ("output", ""): "choose the directory with --out",
+    ("topology", ""): "choose among the conditions with --only",
+}
+"""What --set must not change, as runs and their files would be taken for others; "" is any key."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class Job:
 
 
 def check(experiments: Sequence[Experiment], wish: Wish) -> None:
-    """Refuse conditions and methods that none of the experiments has, and one length for several.
+    """Refuse unknown conditions and methods, one length for several, and settings of the plan.
 
     Raises:
         UsageError: so it is.
@@ -84,11 +93,22 @@ def check(experiments: Sequence[Experiment], wish: Wish) -> None:
     ):
         if odd := next((name for name in wanted if name not in known), None):
             raise unknown(kind, odd, set(known))
+    _check_sets(wish.sets)
     if wish.iterations and any(condition.iterations for condition in conditions):
         raise UsageError(
             f"--iterations {wish.iterations}: the number of iterations is what varies here; choose "
             "among the conditions with --only."
         )
+
+
+def _check_sets(sets: Sequence[str]) -> None:
+    for table, values in assignments(sets).items():
+        for key in values:
+            if advice := OWNED.get((table, key)) or OWNED.get((table, "")):
+                raise UsageError(
+                    f"--set {table}.{key} would make other runs than those of the table: leave it "
+                    f"out; {advice}."
+                )
 
 
 def jobs(experiment: Experiment, wish: Wish) -> list[Job]:

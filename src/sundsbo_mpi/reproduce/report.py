@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.comparison import entries
 from sundsbo_mpi.reproduce.curves import draw
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.results import Cell, collect
+from sundsbo_mpi.reproduce.running import log_path
 from sundsbo_mpi.reproduce.speedup import averages_table, claims_table
 from sundsbo_mpi.reproduce.tables import Table, missing_table, tables
 from sundsbo_mpi.reproduce.writing import markdown, rich_table, write_csv
@@ -44,14 +46,16 @@ def report(
         remark: What was asked for other than the paper's.
 
     Raises:
-        UsageError: a picture cannot be drawn.
+        UsageError: no run is finished, then nothing is written; or a picture cannot be drawn.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     cells = {name: collect(of) for name, of in planned.items()}
     shown = _tables(label, cells)
     shown = [table for table in shown if table.rows]
     for table in shown:
         console.print(rich_table(table))
+    if not any(cell.runs for found in cells.values() for cell in found):
+        raise UsageError(_nothing(label, [log_path(job) for of in planned.values() for job in of]))
+    folder.mkdir(parents=True, exist_ok=True)
     compared = [e for name, found in cells.items() for e in entries(experiment(name), found)]
     write_csv(folder / "table.csv", compared)
     pictures = [name for name, found in cells.items() if _drawn(folder, name, found)]
@@ -61,6 +65,14 @@ def report(
     page = markdown(f"{label.name}: {label.caption}", texts, shown)
     (folder / "table.md").write_text(page, encoding="utf-8")
     console.print(f"wrote {folder}/table.md, table.csv and {len(pictures)} pictures", markup=False)
+
+
+def _nothing(label: Label, logs: Sequence[Path]) -> str:
+    log = next((f" (see '{log}')" for log in logs if log.exists()), "")
+    return (
+        f"no run of {label.name} is finished, so nothing was written: mend what is said above"
+        f"{log}, and start the runs without --collect."
+    )
 
 
 def folder_of(label: Label, directory: Path, *, tuned: bool) -> Path:

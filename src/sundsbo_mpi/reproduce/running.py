@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.reproduce.launching import alone, orderly_end, start
 from sundsbo_mpi.reproduce.plan import Job, identity
 from sundsbo_mpi.reproduce.topologies import topology_command, write_topology
 from sundsbo_mpi.runfile import read_run
@@ -19,9 +19,11 @@ from sundsbo_mpi.runfile import read_run
 if TYPE_CHECKING:
     from rich.console import Console
 
-PATIENCE_SECONDS = 30
-"""How long a launcher may take to end its ranks before it is killed."""
+    from sundsbo_mpi.runfile import RunData
+
 PLACE = "{n}"
+SAYS = "sundsbo-mpi: "
+"""How a line of a log begins that is the program's own sentence."""
 
 
 class State(Enum):
@@ -76,11 +78,19 @@ def state(job: Job) -> State:
         run = read_run(job.path)
     except UsageError:
         return State.UNFINISHED
-    if identity(run.config) != job.wanted:
+    if not _is_wanted(run, job):
         return State.OTHER
     if run.status == "finished":
         return State.FINISHED
     return State.FAILED if run.status == "failed" else State.UNFINISHED
+
+
+def _is_wanted(run: RunData, job: Job) -> bool:
+    try:
+        same = identity(run.config) == job.wanted
+    except (AttributeError, TypeError):  # a file of another program may configure anything
+        return False
+    return same and (run.rows > 0 or run.status != "finished")
 
 
 def missing(planned: Sequence[Job]) -> list[Job]:
@@ -104,73 +114,48 @@ def prepare(todo: Sequence[Job]) -> None:
     """Make the directories and topology files of the runs.
 
     Raises:
-        UsageError: they cannot be made.
+        OSError, UsageError: they cannot be made.
     """
     for job in todo:
-        try:
-            job.path.parent.mkdir(parents=True, exist_ok=True)
-            write_topology(job.topology_file, job.agents, job.topology)
-        except OSError as error:
-            raise UsageError(
-                f"cannot write below '{job.path.parent.parent}': {error.strerror}; choose another "
-                "directory with --out."
-            ) from error
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+        write_topology(job.topology_file, job.agents, job.topology)
 
 
 def run_missing(todo: Sequence[Job], launcher: str, console: Console) -> None:
     """Start the runs one after the other; one that fails leaves its words in a .log file.
 
-    Ctrl-C ends the present run, and leaves the finished ones.
+    Ctrl-C, SIGTERM and SIGHUP end the present run, and leave the finished ones.
+
+    Raises:
+        UsageError: there is no such launcher, or another reproduction is at work there.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     prepare(todo)
     columns = ("[progress.description]{task.description}", BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+    progress = Progress(*columns, TimeRemainingColumn(), console=console)
+    with orderly_end(), alone(todo[0].path.parent), progress:
         bar = progress.add_task("runs", total=len(todo))
         for job in todo:
             progress.update(bar, description=f"{job.method}, {job.condition}, seed {job.seed}")
-            status = start(command(job, launcher), log_path(job))
-            if status:
+            if trouble := _run(job, launcher):
                 progress.console.print(
-                    f"{job.method}, {job.condition}, seed {job.seed}: {reason(job)}", markup=False
+                    f"{job.method}, {job.condition}, seed {job.seed}: {trouble}", markup=False
                 )
             progress.advance(bar)
 
 
-def start(words: Sequence[str], log: Path) -> int:
-    """Run a command to its end with its output in ``log``, which stays if it fails.
-
-    Raises:
-        UsageError: there is no such launcher.
-    """
-    with log.open("wb") as output:
-        try:
-            process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
-        except OSError as error:
-            raise UsageError(
-                f"cannot start '{words[0]}': {error.strerror}; name a launcher with --launcher."
-            ) from None
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:
-            _end(process)
-            raise
+def _run(job: Job, launcher: str) -> str:
+    """Start a run, and say why it has not finished, if so; else its log goes."""
+    log = log_path(job)
+    status = start(command(job, launcher), log)
+    if state(job) is State.FINISHED:
+        log.unlink(missing_ok=True)
+        return ""
     if status == 0:
-        log.unlink()
-    return status
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let the launcher end its ranks: killed at once it would leave them behind."""
-    process.terminate()
-    try:
-        process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"\n{SAYS}the launcher ended with status 0 but left no finished run\n")
+    return reason(job)
 
 
 def log_path(job: Job) -> Path:
@@ -187,6 +172,6 @@ def reason(job: Job) -> str:
     if found is State.FINISHED or not log.exists():
         return found.value
     lines = log.read_text(encoding="utf-8", errors="replace").replace("\0", "").splitlines()
-    said = [line for line in lines if line.startswith("sundsbo-mpi: ")]
-    last = said[-1].removeprefix("sundsbo-mpi: ") if said else f"no word of its own, see {log}"
+    said = [line for line in lines if line.startswith(SAYS)]
+    last = said[-1].removeprefix(SAYS) if said else f"no word of its own, see {log}"
     return f"{State.FAILED.value}: {last}"

@@ -25,7 +25,15 @@ def array_script(todo: Sequence[Job], launcher: str, logs: Path) -> str:
         todo: The runs.
         launcher: How ranks are started inside an allocation, such as ``srun -n {n}``.
         logs: The directory of the tasks' output.
+
+    Raises:
+        UsageError: Slurm could not read the name of that directory.
     """
+    if odd := next((c for c in str(logs) if c in '"%\\' or not c.isprintable()), None):
+        raise UsageError(
+            f"Slurm cannot write to a directory with {odd!r} in its name: choose another one with "
+            "--out."
+        )
     cases = "\n".join(
         f"{number}) exec {shlex.join(command(job, launcher))} ;;" for number, job in enumerate(todo)
     )
@@ -49,13 +57,23 @@ def submit(script: Path, again: Sequence[str]) -> tuple[str, str]:
         again: The command that compares what is there.
 
     Raises:
-        UsageError: there is no sbatch, or it refuses.
+        UsageError: there is no sbatch, or it refuses one of the two.
     """
     array = _sbatch(str(script))
+    try:
+        return array, _collecting(script.parent, array, again)
+    except UsageError as error:
+        raise UsageError(
+            f"job {array} has the runs, but none compares them after it: {error} Once it has "
+            "ended, give the same command with --collect in place of --submit."
+        ) from None
+
+
+def _collecting(logs: Path, array: str, again: Sequence[str]) -> str:
     after = f"--dependency=afterany:{array}"
-    output = f"--output={script.parent}/%j.log"
+    output = f"--output={logs}/%j.log"
     wrap = f"--wrap={shlex.join(again)}"
-    return array, _sbatch("--ntasks=1", "--job-name=sundsbo-collect", after, output, wrap)
+    return _sbatch("--ntasks=1", "--job-name=sundsbo-collect", after, output, wrap)
 
 
 def _sbatch(*arguments: str) -> str:
@@ -63,12 +81,15 @@ def _sbatch(*arguments: str) -> str:
         result = subprocess.run(
             ["sbatch", "--parsable", *arguments], capture_output=True, text=True, check=False
         )
-    except FileNotFoundError:
+    except OSError as error:
         raise UsageError(
-            "there is no sbatch on PATH: submit on a machine with Slurm, or look at the script "
-            "with --submit --dry-run."
+            f"there is no sbatch on PATH ({error.strerror}): submit on a machine with Slurm, or "
+            "look at the script with --submit --dry-run."
         ) from None
     if result.returncode:
         said = " ".join(result.stderr.split())
         raise UsageError(f"sbatch refused the job: {said}; set SBATCH_* variables as it needs.")
-    return result.stdout.strip().partition(";")[0]
+    number = result.stdout.strip().partition(";")[0]
+    if not number.isdigit():
+        raise UsageError(f"sbatch said {number!r}, not a job's number: see what runs with squeue.")
+    return number

@@ -18,7 +18,7 @@ from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
 from sundsbo_mpi.reproduce.results import collect
 from sundsbo_mpi.reproduce.statistics import spread
 from sundsbo_mpi.reproduce.tables import Table, number
-from sundsbo_mpi.settings import preset
+from sundsbo_mpi.settings import preset, read_toml
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Tuning
@@ -112,17 +112,26 @@ def write_tuned(path: Path, base: str, winners: Mapping[str, Trial], command: st
     """Write the preset ``base`` with the tuned steps of each method, and how they were found.
 
     What the file holds of other methods, and the commands that found it, are kept.
+
+    Raises:
+        UsageError: there are no winners, or the file that is there is damaged.
     """
     import tomli_w
+
+    if not winners:
+        raise UsageError(
+            f"no trial has finished with a finite validation accuracy, so '{path}' was not "
+            "written: mend what is said above, and start the trials without --collect."
+        )
 
     content: dict[str, Any] = copy.deepcopy({k: dict(v) for k, v in preset(base).items()})
     commands = [f"{COMMAND}{command}"]
     if path.exists():
+        content = {table: dict(values) for table, values in read_toml(path).items()}
         old = path.read_text(encoding="utf-8")
         commands = [line for line in old.splitlines() if line.startswith(COMMAND)] + commands
-        content = tomllib.loads(old)
     for method, trial in winners.items():
-        content["algorithm"][method] = dict(trial.steps)
+        content.setdefault("algorithm", {})[method] = dict(trial.steps)
     header = [f"# {base} with steps chosen on validation data, never on test data, by", *commands]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "\n".join(dict.fromkeys(header)) + "\n\n" + tomli_w.dumps(content)
@@ -140,15 +149,18 @@ def tuned_steps(
     """Read the tuned steps of methods: those found in ``directory``, else those of the package.
 
     Raises:
-        UsageError: a method has none.
+        UsageError: a method has none, or their file is damaged.
     """
     if experiment.tuning is None:
         raise UsageError(f"{experiment.name} has no tuned steps: leave --tuned out.")
     name = experiment.tuning.name
     own = tuned_path(directory, name)
     packaged = resources.files("sundsbo_mpi").joinpath("presets", "tuned", f"{name}.toml")
-    source = own if own.exists() else packaged
-    content = tomllib.loads(source.read_text(encoding="utf-8")) if source.is_file() else {}
+    if own.exists():
+        content = read_toml(own)
+    else:
+        found = packaged.is_file()
+        content = tomllib.loads(packaged.read_text(encoding="utf-8")) if found else {}
     tables = content.get("algorithm", {})
     if lacking := [method for method in methods if not isinstance(tables.get(method), dict)]:
         raise UsageError(
