@@ -61,6 +61,9 @@ class Lockstep:
 
     def exchange(self, outgoing):
         """Answer one round: each agent's yielded tensors by their neighbourhood averages."""
+        for sent in outgoing:
+            sent.meanwhile()
+        outgoing = [sent.tensors for sent in outgoing]
         lengths = [v.numel() for v in outgoing[0]]
         assert all([v.numel() for v in sent] == lengths for sent in outgoing)
         dtype = outgoing[0][0].dtype

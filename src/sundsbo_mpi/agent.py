@@ -29,7 +29,7 @@ def answer(
 ) -> tuple[Variables, State]:
     """Run one step, replacing every yield by the neighbourhood average of what it yields.
 
-    Each message is awaited before anything else is computed.
+    What needs no answer is computed while the message travels.
     """
     averaged: Any = None
     while True:
@@ -39,7 +39,10 @@ def answer(
             except StopIteration as done:
                 result: tuple[Variables, State] = done.value
                 return result
-        averaged = gossip.average(outgoing)
+        gossip.post(outgoing)
+        with clock("gradient"):
+            outgoing.meanwhile()
+        averaged = gossip.collect()
 
 
 class Health:

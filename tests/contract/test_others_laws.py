@@ -19,7 +19,7 @@ def alone(step):
     heard = None
     while True:
         try:
-            heard = step.send(heard)
+            heard = step.send(heard).tensors
         except StopIteration as end:
             return end.value
 

@@ -31,9 +31,12 @@ def spoiling_gossip(monkeypatch):
     plans = record_plans(monkeypatch)
 
     class SpoilingGossip(Gossip):
-        def average(self, tensors):
+        def post(self, outgoing):
             spoil(plans)
-            averaged = super().average(tensors)
+            super().post(outgoing)
+
+        def collect(self):
+            averaged = super().collect()
             spoil(plans)
             return averaged
 

@@ -10,6 +10,7 @@ from sundsbo_mpi.agent import Agent, Health, answer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import State
 from sundsbo_mpi.errors import DivergedError
+from sundsbo_mpi.outgoing import Outgoing
 
 VARIABLES = ("x", "y", "theta")
 BIG = float(torch.finfo(torch.float32).max)
@@ -28,9 +29,12 @@ class Alone:
     def turn_to(self, k):
         self.turns.append((k, self.rounds))
 
-    def average(self, tensors):
+    def post(self, outgoing):
         self.rounds += 1
-        return tuple(v.clone() for v in tensors)
+        self.posted = outgoing.tensors
+
+    def collect(self):
+        return tuple(v.clone() for v in self.posted)
 
 
 class Counter:
@@ -43,7 +47,7 @@ class Counter:
         return variables(), State((), {}, variables())
 
     def step(self, task, k, w, state):
-        sent = yield tuple(w.values())
+        sent = yield Outgoing(tuple(w.values()))
         D_hat = variables(y=float("nan") if k == self.bad else 0.0)
         w = {v: s + 1 for v, s in zip(w, sent, strict=True)}
         return w, State((), {"k": k}, D_hat)
@@ -78,17 +82,25 @@ def test_it_evaluates_at_zero_every_so_often_and_at_the_end(iterations, eval_eve
 
 
 def test_answer_hands_the_averages_back_and_returns_what_the_step_returns():
+    log = []
+
     class Halve:
-        def average(self, tensors):
-            return tuple(v / 2 for v in tensors)
+        def post(self, outgoing):
+            log.append("post")
+            self.posted = outgoing.tensors
+
+        def collect(self):
+            log.append("collect")
+            return tuple(v / 2 for v in self.posted)
 
     def step():
-        (first,) = yield (torch.tensor([8.0]),)
-        a, b = yield first, 3 * first
+        (first,) = yield Outgoing((torch.tensor([8.0]),))
+        a, b = yield Outgoing((first, 3 * first), meanwhile=lambda: log.append("meanwhile"))
         return {"a": a, "b": b}, "state"
 
     w, state = answer(step(), Halve(), Clock())
     assert ({v: float(s) for v, s in w.items()}, state) == ({"a": 2.0, "b": 6.0}, "state")
+    assert log == ["post", "collect", "post", "meanwhile", "collect"]
 
 
 def test_a_bad_direction_ends_the_run_at_the_next_evaluation_on_all_agents():

@@ -8,6 +8,7 @@ import torch
 from sundsbo_mpi.composition.fusion import lockstep
 from sundsbo_mpi.composition.techniques import TECHNIQUES, Diffused, Extra, projected, technique
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.outgoing import Outgoing
 
 S, LAM = torch.tensor([3.0]), 0.5
 SELF = 0.25
@@ -22,6 +23,8 @@ def play(step, log=None, weight=SELF):
             sent = step.send(answer)
         except StopIteration as end:
             return end.value
+        if isinstance(sent, Outgoing):
+            sent = sent.tensors
         if log is not None:
             log.append(sent)
         answer = tuple(weight * v for v in sent) if isinstance(sent, tuple) else weight * sent

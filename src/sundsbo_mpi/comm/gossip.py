@@ -9,14 +9,16 @@ as it likes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from mpi4py import MPI
+
+from sundsbo_mpi.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.topology import Links, Mixing
 
-MPI_TYPES = {torch.float32: MPI.FLOAT, torch.float64: MPI.DOUBLE}
+MPI_TYPES = {
+    torch.float32: MPI.FLOAT,
+    torch.float64: MPI.DOUBLE,
+    torch.int16: MPI.INT16_T,
+    torch.uint8: MPI.BYTE,
+}
 LARGEST_COUNT = 2**31 - 1
 """MPI-3 libraries count elements and displacements in 32-bit integers."""
 
@@ -60,6 +67,7 @@ class Plan:
         self._kind = MPI_TYPES[like.dtype]
         self._graph = graph
         self._request: MPI.Prequest | None = None
+        self._running: Sequence[MPI.Request] = ()
 
     def persist(self, receivers: int) -> None:
         """Plan one request for all exchanges with all neighbours of the graph; collective."""
@@ -72,30 +80,41 @@ class Plan:
                 [self.send.numpy(), to, self._kind], [self.receive.numpy(), from_, self._kind]
             )
 
-    def exchange(self, links: Links) -> None:
-        """Send ``packed`` to the destinations; wait for the sources' to be in ``arrived``."""
+    def start(self, links: Links) -> None:
+        """Start to send ``packed`` to the destinations and to receive from the sources."""
         if self.staged:
             self.send.copy_(self.packed)
         if self._request is None:
-            self._exchange_one_by_one(links)
+            self._running = self._start_one_by_one(links)
         else:
             self._request.Start()
-            self._request.Wait()
-        if self.staged:
-            self.arrived.copy_(self.receive)
+            self._running = [self._request]
 
-    def _exchange_one_by_one(self, links: Links) -> None:
+    def _start_one_by_one(self, links: Links) -> list[MPI.Request]:
         # A neighbourhood collective would send empty messages along the links that rest.
         graph, kind, sent = self._graph, self._kind, self.send.numpy()
         rows = zip(self.receive.numpy(), links.sources, strict=True)
         requests = [graph.Irecv([row, kind], j) for row, j in rows]
-        requests += [graph.Isend([sent, kind], j) for j in links.destinations]
-        MPI.Request.Waitall(requests)
+        return requests + [graph.Isend([sent, kind], j) for j in links.destinations]
+
+    def finish(self) -> None:
+        """Wait for the sources' messages to be in ``arrived``."""
+        MPI.Request.Waitall(self._running)
+        if self.staged:
+            self.arrived.copy_(self.receive)
 
     def close(self) -> None:
         """Free the persistent request."""
         if self._request is not None:
             self._request.Free()
+
+
+class Posted(NamedTuple):
+    """A message on its way."""
+
+    plan: Plan
+    lengths: list[int]
+    decode: Callable[[Tensor], Tensor]
 
 
 class Gossip:
@@ -138,29 +157,41 @@ class Gossip:
         self._links = self._mixing.links(self._agent, k)
         self._active = np.isin(self.neighbours, self._links.destinations)
 
-    def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return sum_j w_ij v_j for every v of ``tensors``, all sent as one message.
-
-        The terms are added in a fixed order, the agent's own first and then ascending neighbours,
-        so that a run can be repeated bit for bit.
-
-        Args:
-            tensors: Flat tensors of one dtype and device, of the same lengths on all agents.
-        """
-        lengths = [v.numel() for v in tensors]
-        plan = self._plan(tensors[0], sum(lengths))
+    def post(self, outgoing: Outgoing) -> None:
+        """Send one message to every neighbour; ``collect`` must follow."""
+        lengths = [v.numel() for v in outgoing.tensors]
+        plan = self._plan(outgoing.tensors[0], sum(lengths))
         with self._clock("pack"):
-            torch.cat(tuple(tensors), out=plan.packed)
+            torch.cat(outgoing.tensors, out=plan.packed)
         with self._clock("wait"):
-            plan.exchange(self._links)
-        with self._clock("mix"):
-            mixed = plan.packed * self._links.own
-            for w_ij, v_j in zip(self._links.sources.values(), plan.arrived, strict=True):
-                mixed.add_(v_j, alpha=w_ij)
+            plan.start(self._links)
+        self._posted = Posted(plan, lengths, outgoing.decode)
         self.traffic.rounds += 1
         self.traffic.messages += len(self._links.destinations)
         self.traffic.bytes_to += plan.send.nbytes * self._active
-        return torch.split(mixed, lengths)
+
+    def collect(self) -> tuple[Tensor, ...]:
+        """Return sum_j w_ij v_j for what was posted, v being the message decoded.
+
+        The result is cut up as the message was, if it is as long.
+
+        The terms are added in a fixed order, the agent's own first and then ascending neighbours,
+        so that a run can be repeated bit for bit.
+        """
+        plan, lengths, decode = self._posted
+        with self._clock("wait"):
+            plan.finish()
+        with self._clock("mix"):
+            mixed = decode(plan.packed) * self._links.own
+            for w_ij, m_j in zip(self._links.sources.values(), plan.arrived, strict=True):
+                mixed.add_(decode(m_j), alpha=w_ij)
+        whole = len(mixed) == sum(lengths)
+        return torch.split(mixed, lengths) if whole else (mixed,)
+
+    def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return sum_j w_ij v_j for every v of ``tensors``: post, then collect."""
+        self.post(Outgoing(tuple(tensors)))
+        return self.collect()
 
     def _plan(self, like: Tensor, length: int) -> Plan:
         sources = len(self._links.sources)

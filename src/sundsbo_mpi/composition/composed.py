@@ -90,7 +90,8 @@ class Composed:
             {
                 v: t.step(w[v], partial(gradient, v), self.step_sizes[v](k), state.memory[v])
                 for v, t in self.techniques.items()
-            }
+            },
+            meanwhile=estimate,
         )
         D_hat, remembered = estimate()
         return w | moved, State(remembered, memory, D_hat)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.outgoing import Outgoing, nothing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -13,12 +15,13 @@ if TYPE_CHECKING:
 
 
 def lockstep(
-    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
+    steps: Mapping[str, Exchange[tuple[Tensor, Any]]], meanwhile: Callable[[], object] = nothing
 ) -> Exchange[tuple[Variables, dict[str, Any]]]:
     """Advance one step of every variable together, fusing what they yield into one message.
 
     A mixed strategy so costs the largest number of rounds among its techniques, not the sum.
-    Returns the next variables and their memories, by name.
+    Returns the next variables and their memories, by name.  ``meanwhile`` is the local work that no
+    message of theirs must wait for.
     """
     averaged: dict[str, Any] = dict.fromkeys(steps)
     running, done = dict(steps), {}
@@ -31,7 +34,7 @@ def lockstep(
                 done[name] = end.value
                 del running[name]
         if running:
-            averaged = _deal(outgoing, (yield _flatten(outgoing)))
+            averaged = _deal(outgoing, (yield Outgoing(_flatten(outgoing), meanwhile)))
     return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
 
 

@@ -90,10 +90,10 @@ def _repeated(step: Exchange[T], times: int) -> Exchange[T]:
     averaged = None
     while True:
         try:
-            travelling = step.send(averaged)
+            outgoing = step.send(averaged)
         except StopIteration as end:
             result: T = end.value
             return result
         for _ in range(times):
-            travelling = yield travelling
-        averaged = travelling
+            averaged = yield outgoing
+            outgoing = outgoing._replace(tensors=averaged)
