@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sundsbo_mpi.reproduce.paper import experiment, labels
-from sundsbo_mpi.reproduce.tables import NONE
+from sundsbo_mpi.texttable import DASH
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Label
@@ -33,7 +33,7 @@ def cost(label: Label) -> tuple[str, str]:
     """Return the runs of a label with the paper's seeds, and their iterations times agents."""
     costs = [_cost(experiment(name)) for name in label.experiments]
     if not costs:
-        return NONE, NONE
+        return DASH, DASH
     return str(sum(runs for runs, _ in costs)), f"{sum(work for _, work in costs):,}"
 
 

@@ -15,7 +15,7 @@ from sundsbo_mpi.reproduce.results import Cell, collect
 from sundsbo_mpi.reproduce.running import log_path
 from sundsbo_mpi.reproduce.speedup import averages_table, claims_table
 from sundsbo_mpi.reproduce.tables import Table, missing_table, tables
-from sundsbo_mpi.reproduce.writing import markdown, rich_table, write_csv
+from sundsbo_mpi.reproduce.writing import markdown, rich_table, write_entries
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ def report(
         raise UsageError(_nothing(label, [log_path(job) for of in planned.values() for job in of]))
     folder.mkdir(parents=True, exist_ok=True)
     compared = [e for name, found in cells.items() for e in entries(experiment(name), found)]
-    write_csv(folder / "table.csv", compared)
+    write_entries(folder / "table.csv", compared)
     pictures = [name for name, found in cells.items() if _drawn(folder, name, found)]
     links = [f"![{name}](curves-{name}.png)" for name in pictures]
     how = "" if label.kind == "theorem" else HOW_TO_READ

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.reproduce.comparison import Entry, columns, contests, entries
 from sundsbo_mpi.reproduce.statistics import Spread, spread
+from sundsbo_mpi.texttable import DASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sundsbo_mpi.reproduce.paper import Experiment
     from sundsbo_mpi.reproduce.results import Cell
-
-NONE = "–"
 
 
 @dataclass(frozen=True)
@@ -129,23 +128,23 @@ def _by_reason(cell: Cell) -> dict[str, list[int]]:
 
 def _spread(value: Spread, metric: str) -> str:
     if math.isnan(value.mean):
-        return NONE
+        return DASH
     show = "{:.2f}".format if "accuracy" in metric else "{:.4g}".format
     return show(value.mean) + (f" ± {show(value.std)}" if math.isfinite(value.std) else "")
 
 
 def _difference(entry: Entry) -> str:
     if math.isnan(entry.difference):
-        return NONE
+        return DASH
     in_std = f" ({entry.deviations:+.1f} std)" if math.isfinite(entry.deviations) else ""
     return f"{entry.difference:+.2f}{in_std}"
 
 
 def signed(value: float) -> str:
     """Write a difference with its sign."""
-    return NONE if math.isnan(value) else f"{value:+.3g}"
+    return DASH if math.isnan(value) else f"{value:+.3g}"
 
 
 def number(value: float) -> str:
     """Write a number with four digits."""
-    return NONE if math.isnan(value) else f"{value:.4g}"
+    return DASH if math.isnan(value) else f"{value:.4g}"
