@@ -2,23 +2,35 @@
 
 import torch
 
-from sundsbo_mpi.comm import gossip
+from sundsbo_mpi.comm.transports.network import Network
+from sundsbo_mpi.comm.transports.shared import Shared
+from sundsbo_mpi.comm.transports.staging import Staged
 
 
 def record_plans(monkeypatch):
-    """Collect the plans made from now on."""
-    plans = []
+    """Collect the exchanges planned from now on."""
+    plans, plan = [], Network.plan
 
-    class Recorded(gossip.Plan):
-        def __init__(self, *args):
-            super().__init__(*args)
-            plans.append(self)
+    def recorded(self, like, length):
+        plans.append(plan(self, like, length))
+        return plans[-1]
 
-    monkeypatch.setattr(gossip, "Plan", Recorded)
+    monkeypatch.setattr(Network, "plan", recorded)
     return plans
 
 
 def spoil(plans):
-    for plan in plans:
-        for buffer in (plan.send, plan.receive, plan.packed, plan.arrived):
-            buffer.fill_(torch.nan)
+    """Fill what nobody may look at between two rounds; of a window that is the slot to be filled.
+
+    The other slot is left alone: neighbours may still be reading it.
+    """
+    for exchange in plans:
+        exchange.packed.fill_(torch.nan)
+        if isinstance(exchange, Staged):
+            spoil([exchange._host])
+            received = exchange._rows
+        else:
+            messages = [route for route in exchange._routes if not isinstance(route, Shared)]
+            received = [row for route in messages for row in route.arrived().values()]
+        for row in received:
+            row.fill_(torch.nan)

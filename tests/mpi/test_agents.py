@@ -1,5 +1,7 @@
 """Agents over MPI do what the dense recursions of the oracle say, and end together."""
 
+import time
+
 import bench
 import numpy as np
 import oracle
@@ -7,11 +9,13 @@ import pytest
 import torch
 from networks import dense
 from spoiling import record_plans, spoil
+from wirings import WIRINGS
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.control import Control, Stop
 from sundsbo_mpi.errors import DivergedError
 from sundsbo_mpi.topology import Weights
 
@@ -44,19 +48,21 @@ def spoiling_gossip(monkeypatch):
     assert plans
 
 
-@pytest.fixture
-def agent(comm, spoiling_gossip):
+@pytest.fixture(params=["persistent", "auto, pairs"])
+def agent(comm, spoiling_gossip, request):
     """Make this rank's agent for a method; it is disconnected when the test ends."""
     opened = []
 
     def agent(name, tasks, options, eval_every=ITERATIONS):
         clock = Clock()
-        opened.append(spoiling_gossip(comm, Weights(matrix(comm.size), "test"), clock))
+        mixing, wires = Weights(matrix(comm.size), "test"), WIRINGS[request.param](comm.rank)
+        opened.append(spoiling_gossip(comm, mixing, clock, wires))
         return Agent(
             task=tasks[comm.rank],
             algorithm=bench.build(name, comm.size, ITERATIONS, **options),
             gossip=opened[-1],
             tally=Tally(comm),
+            control=Control(Tally(comm)),
             clock=clock,
             iterations=ITERATIONS,
             eval_every=eval_every,
@@ -80,8 +86,10 @@ def test_every_method_follows_its_recursion(comm, agent, name, variant):
     history = bench.history_of(name, options, tasks, problem, matrix(comm.size), ITERATIONS)
     tolerance = 1e-8 if name == "d-soba-fo" else 1e-12
     seen = []
-    w = agent(name, tasks, options, eval_every=7).run(
-        lambda done, w, before, state: seen.append((done, w, before)), ignore
+    w = (
+        agent(name, tasks, options, eval_every=7)
+        .run(lambda done, w, before, state: seen.append((done, w, before)), ignore)
+        .w
     )
     assert [done for done, *_ in seen] == [0, 7, 14, 20]
     for v, rows in history.items():
@@ -128,3 +136,22 @@ def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(
     assert f"of {variable} on agent {comm.size - 1} " in str(caught.value)
     assert "iteration 4" in str(caught.value)
     assert evaluated == [0, 3]
+
+
+@pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt"])
+def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(comm, agent, name):
+    """Each agent runs ahead of the others as far as its neighbours let it."""
+    tasks = bench.quadratics(comm.size, task=bench.Elsewhere)
+    one = agent(name, tasks, bench.lively(name))
+    evaluated = []
+
+    def advance(done):
+        if comm.rank == comm.size - 1:
+            time.sleep(0.002)
+            if done == 7:
+                one.control.ask(Stop.WALLTIME)
+
+    end = one.run(lambda done, *_: evaluated.append(done), advance)
+    assert (end.iterations, end.stop, evaluated) == (8, Stop.WALLTIME, [0, 8])
+    assert one.control.words == 8
+    assert comm.allgather(end.iterations) == [8] * comm.size

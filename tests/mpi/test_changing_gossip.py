@@ -7,11 +7,13 @@ import pytest
 import torch
 from networks import dense
 from spoiling import record_plans, spoil
+from wirings import WIRINGS
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.control import Control
 from sundsbo_mpi.topology import SEQUENCES, Cycle
 
 ITERATIONS = 12
@@ -44,6 +46,7 @@ SEQUENCES_OF = {
     "resting": resting,
     "directed": directed,
 }
+every_wiring = pytest.mark.parametrize("wiring", WIRINGS)
 every_sequence = pytest.mark.parametrize("make", SEQUENCES_OF.values(), ids=SEQUENCES_OF)
 
 
@@ -58,11 +61,16 @@ def expected(W, agent, length, dtype, salt):
 
 
 @pytest.fixture
-def connect(comm):
+def wiring():
+    return "auto, pairs"
+
+
+@pytest.fixture
+def connect(comm, wiring):
     opened = []
 
-    def connect(mixing, kind=Gossip):
-        opened.append(kind(comm, mixing, Clock()))
+    def connect(mixing):
+        opened.append(Gossip(comm, mixing, Clock(), WIRINGS[wiring](comm.rank)))
         return opened[-1]
 
     yield connect
@@ -70,6 +78,7 @@ def connect(comm):
         each.close()
 
 
+@every_wiring
 @every_sequence
 def test_equals_the_dense_product_of_the_iteration(comm, connect, make, monkeypatch):
     """Two rounds an iteration, of different lengths; between them all buffers hold NaN."""
@@ -103,13 +112,14 @@ class Watched:
         self.graph.Free()
 
 
+@pytest.mark.parametrize("wiring", ["p2p", "auto, apart"])
 @pytest.mark.parametrize("make", [SEQUENCES["one-peer"], random, resting], ids=str)
 def test_links_that_rest_carry_nothing_and_only_the_others_are_counted(comm, connect, make):
     mixing = make(comm.size)
     if mixing.steady:  # one peer of one agent or two
         mixing = resting(comm.size)
     gossip = connect(mixing)
-    gossip._graph = watched = Watched(gossip._graph)
+    gossip.network._graph = watched = Watched(gossip.network._graph)
     bytes_to = dict.fromkeys(gossip.neighbours, 0)
     messages = 0
     for k in range(ITERATIONS):
@@ -153,6 +163,7 @@ def test_a_result_survives_the_rounds_of_other_matrices(comm, connect, monkeypat
 OPTIONS = {"step_x": 0.05, "step_y": 0.08, "step_theta": 0.04, "gamma": 0.5, "estimator": "storm"}
 
 
+@pytest.mark.parametrize("wiring", ["auto, pairs", "shared", "staged, shared"])
 @every_sequence
 @pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt", "sun-dsbo-semi-gt"])
 def test_agents_follow_the_recursion_with_the_matrix_of_each_iteration(comm, connect, make, name):
@@ -170,10 +181,11 @@ def test_agents_follow_the_recursion_with_the_matrix_of_each_iteration(comm, con
         algorithm=bench.build(name, comm.size, ITERATIONS, **OPTIONS),
         gossip=connect(mixing),
         tally=Tally(comm),
+        control=Control(Tally(comm)),
         clock=Clock(),
         iterations=ITERATIONS,
         eval_every=ITERATIONS,
     )
-    w = agent.run(lambda *_: None, lambda _done: None)
+    w = agent.run(lambda *_: None, lambda _done: None).w
     for v, rows in history.items():
         np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=1e-12)

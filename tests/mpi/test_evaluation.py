@@ -9,6 +9,7 @@ from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.control import Control
 from sundsbo_mpi.evaluation import Evaluation
 from sundsbo_mpi.topology import Weights
 
@@ -36,6 +37,7 @@ def test_bytes_over_the_network_are_those_on_edges_between_hosts(comm, graph, pl
         algorithm=bench.build("sun-dsbo-se", comm.size, ITERATIONS, step_x=0.01, step_y=0.01),
         gossip=gossip,
         tally=tally,
+        control=Control(tally),
         clock=clock,
         iterations=ITERATIONS,
         eval_every=ITERATIONS,

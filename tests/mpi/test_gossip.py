@@ -7,11 +7,14 @@ import pytest
 import torch
 from networks import GRAPHS, dense, uneven_ring
 from spoiling import record_plans, spoil
+from wirings import WIRINGS
 
 from sundsbo_mpi.clock import Clock
-from sundsbo_mpi.comm import gossip as gossip_module
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.transports import messages
+from sundsbo_mpi.comm.transports.network import Wires
+from sundsbo_mpi.errors import AgreedError
 from sundsbo_mpi.topology import Weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
@@ -29,13 +32,14 @@ def expected(W, agent, length, dtype, salt=0):
     return W[agent].astype(np.float64) @ X.astype(np.float64)
 
 
-@pytest.fixture
-def connect(comm):
+@pytest.fixture(params=WIRINGS)
+def connect(comm, request):
     """Connect the agents by a matrix; all are disconnected when the test ends."""
     opened = []
 
     def connect(W):
-        opened.append(Gossip(comm, Weights(W, "test"), Clock()))
+        wires = WIRINGS[request.param](comm.rank)
+        opened.append(Gossip(comm, Weights(W, "test"), Clock(), wires))
         return opened[-1]
 
     yield connect
@@ -47,19 +51,19 @@ def assert_close(got, want, dtype):
     np.testing.assert_allclose(got.numpy(), want, rtol=0, atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("lengths", [(7,), (1, 13), (3, 1, 129)], ids=str)
-def test_equals_the_dense_product(comm, connect, name, dtype, lengths):
+def test_equals_the_dense_product(comm, connect, name):
     W = dense(name, comm.size)
-    sent = tuple(numbers(comm.rank, length, dtype) for length in lengths)
-    kept = tuple(v.clone() for v in sent)
-    averaged = connect(W).average(sent)
-    assert [v.numel() for v in averaged] == list(lengths)
-    for v_bar, length in zip(averaged, lengths, strict=True):
-        assert v_bar.dtype == dtype
-        assert_close(v_bar, expected(W, comm.rank, length, dtype), dtype)
-    assert all(torch.equal(v, before) for v, before in zip(sent, kept, strict=True))
+    gossip = connect(W)
+    for dtype, lengths in itertools.product(DTYPES, [(7,), (1, 13), (3, 1, 129)]):
+        sent = tuple(numbers(comm.rank, length, dtype) for length in lengths)
+        kept = tuple(v.clone() for v in sent)
+        averaged = gossip.average(sent)
+        assert [v.numel() for v in averaged] == list(lengths)
+        for v_bar, length in zip(averaged, lengths, strict=True):
+            assert v_bar.dtype == dtype
+            assert_close(v_bar, expected(W, comm.rank, length, dtype), dtype)
+        assert all(torch.equal(v, before) for v, before in zip(sent, kept, strict=True))
 
 
 def test_every_edge_has_its_own_weight(comm, connect):
@@ -145,9 +149,8 @@ def test_not_a_number_is_not_hidden(comm, connect):
     assert v_bar.isnan().tolist() == [False, W[comm.rank, 0] > 0, False]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_what_was_sent_is_counted(comm, connect, name):
-    W = dense(name, comm.size)
+def test_what_was_sent_is_counted(comm, connect):
+    W = dense("erdos-renyi", comm.size)
     gossip = connect(W)
     links = [j for j in range(comm.size) if j != comm.rank and W[comm.rank, j] > 0]
     assert gossip.neighbours == tuple(links)
@@ -181,21 +184,37 @@ def test_messages_of_others_do_not_interfere(comm, connect):
         assert_close(second, expected(other, comm.rank, 8, torch.float64, k), torch.float64)
 
 
-def test_a_payload_that_32_bit_counts_cannot_address_is_refused(comm, connect, monkeypatch):
-    monkeypatch.setattr(gossip_module, "LARGEST_COUNT", 9)
-    gossip = connect(dense("complete", comm.size))
+@pytest.mark.parametrize("transport", ["neighbor", "persistent"])
+def test_a_payload_that_32_bit_counts_cannot_address_is_refused(comm, transport, monkeypatch):
+    monkeypatch.setattr(messages, "LARGEST_COUNT", 9)
+    W = dense("complete", comm.size)
+    gossip = Gossip(comm, Weights(W, "test"), Clock(), Wires(transport))
     length = 9 // max(1, comm.size - 1)
     gossip.average((torch.ones(length),))
     if comm.size > 1:
-        with pytest.raises(ValueError, match="exceed"):
+        with pytest.raises(AgreedError, match="exceed"):
             gossip.average((torch.ones(length + 1),))
+    gossip.close()
 
 
-def test_networks_can_be_made_and_closed_many_times(comm):
-    """Requests are freed before their communicator, and communicators are given back."""
+@pytest.mark.parametrize("transport", ["neighbor", "persistent"])
+def test_what_one_agent_cannot_address_is_refused_by_all(comm, transport, monkeypatch):
+    """In a star the centre alone has many neighbours."""
+    monkeypatch.setattr(messages, "LARGEST_COUNT", 9)
+    gossip = Gossip(comm, Weights(dense("star", comm.size), "test"), Clock(), Wires(transport))
+    if comm.size > 2:
+        with pytest.raises(AgreedError, match=f"{comm.size - 1} neighbours times 9 numbers"):
+            gossip.average((torch.ones(9),))
+    gossip.average((torch.ones(1),))
+    gossip.close()
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_networks_can_be_made_and_closed_many_times(comm, wiring):
+    """Requests and windows are freed before their communicators, and all are given back."""
     W = dense("ring", comm.size)
-    for k in range(50):
-        gossip = Gossip(comm, Weights(W, "test"), Clock())
+    for k in range(30):
+        gossip = Gossip(comm, Weights(W, "test"), Clock(), WIRINGS[wiring](comm.rank))
         (v_bar,) = gossip.average((numbers(comm.rank, 3, torch.float64, k),))
         gossip.close()
         assert_close(v_bar, expected(W, comm.rank, 3, torch.float64, k), torch.float64)

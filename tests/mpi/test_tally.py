@@ -15,7 +15,17 @@ def test_sums_and_means_are_in_double_precision(comm):
 
 
 def test_the_smallest_of_large_integers_is_exact(comm):
-    assert Tally(comm).smallest(2**62 - comm.rank) == 2**62 - comm.size + 1
+    finish = Tally(comm).smallest_soon(2**62 - comm.rank)
+    assert finish() == 2**62 - comm.size + 1
+
+
+def test_the_smallest_integer_is_found_while_agents_do_other_things_together(comm):
+    tally = Tally(comm)
+    for k in range(5):
+        finish = tally.smallest_soon((comm.rank - k) % comm.size)
+        assert tally.total(np.ones(1)) == comm.size
+        comm.Barrier()
+        assert finish() == 0
 
 
 def test_rank_0_gets_rows_in_order_of_the_agents(comm):

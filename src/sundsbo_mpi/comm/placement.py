@@ -84,9 +84,21 @@ def fair_threads(mine: Collection[int], everyone: Sequence[Collection[int]]) -> 
     return max(1, len(mine) // max(1, sum(set(cores) == set(mine) for cores in everyone)))
 
 
+class Crowd(NamedTuple):
+    """That a node has more ranks than cores to run them, and what the user can do about it."""
+
+    fact: str
+    advice: str
+
+    @property
+    def note(self) -> str:
+        """Both in one sentence."""
+        return f"{self.fact}: {self.advice}"
+
+
 def crowded(
     everyone: Sequence[Collection[int]], vendor: str, environment: Collection[str]
-) -> str | None:
+) -> Crowd | None:
     """Say so where a node has more ranks than cores to run them, and what is left to set."""
     cores = len({core for allowed in everyone for core in allowed})
     ranks = len(everyone)
@@ -95,11 +107,10 @@ def crowded(
     helps = {"OMP_NUM_THREADS": "1"}
     if vendor == "Open MPI":
         helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
+        helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
     unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
-    said = f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}: timings say little"
-    if not unset:
-        return said
-    return (
-        f"{said}, and waiting ranks disturb working ones less with {' and '.join(unset)} in the "
-        "environment"
-    )
+    fact = f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}"
+    advice = "timings say little"
+    if unset:
+        advice += f", and ranks disturb each other less with {' '.join(unset)} in the environment"
+    return Crowd(fact, advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +39,21 @@ class Tally:
         self._comm.Allreduce(MPI.IN_PLACE, total, MPI.SUM)
         return total
 
-    def smallest(self, value: int) -> int:
-        """Return the smallest of the agents' integers."""
-        agreed = np.array(value, dtype=np.int64)
-        self._comm.Allreduce(MPI.IN_PLACE, agreed, MPI.MIN)
-        return int(agreed)
+    def barrier(self) -> None:
+        """Wait until all agents have come here."""
+        self._comm.Barrier()
+
+    def smallest_soon(self, value: int) -> Callable[[], int]:
+        """Start to find the smallest of the agents' integers; what is returned waits for it."""
+        # One array, kept by what is returned: mpi4py alone would let go of the part that is sent.
+        both = np.array([value, value], dtype=np.int64)
+        request = self._comm.Iallreduce(both[:1], both[1:], MPI.MIN)
+
+        def finish() -> int:
+            request.Wait()
+            return int(both[1])
+
+        return finish
 
     def stack(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return, on rank 0, the agents' equally long arrays as rows."""

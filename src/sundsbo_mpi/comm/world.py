@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sundsbo_mpi.comm.launcher import HYDRA, OPENMPI_MPIRUN, Launcher, find_launcher
-from sundsbo_mpi.comm.placement import Node, crowded, fair_threads, place
+from sundsbo_mpi.comm.placement import Crowd, Node, crowded, fair_threads, place
 from sundsbo_mpi.errors import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def start_mpi() -> MPI.Intracomm:
     if not mpi.Is_initialized():
         if complaint := mismatch(vendor, library, launcher):
             raise UsageError(complaint)
+        # Open MPI's UCX windows, which nothing here needs, complain wherever UCX finds no network.
+        os.environ.setdefault("OMPI_MCA_osc", "^ucx")
         mpi.Init_thread(_thread_level(mpi))
         atexit.register(_finalise, mpi)
     if complaint := lonely(vendor, launcher, mpi.COMM_WORLD.size):
@@ -227,7 +229,7 @@ def cap_threads(local: Local) -> int:
     return torch.get_num_threads()
 
 
-def oversubscription(local: Local) -> str | None:
+def oversubscription(local: Local) -> Crowd | None:
     """Say so if this node has more ranks than cores, and which environment variables help."""
     from mpi4py import MPI
 

@@ -3,7 +3,7 @@
 from sundsbo_mpi.topology.builders import BUILDERS
 from sundsbo_mpi.topology.cycle import Cycle
 from sundsbo_mpi.topology.files import Loaded, read_weights, write_weights
-from sundsbo_mpi.topology.mixing import Links, Mixing
+from sundsbo_mpi.topology.mixing import Links, Mixing, digits
 from sundsbo_mpi.topology.optimised import RULES, reweighted
 from sundsbo_mpi.topology.reading import FORMATS, Reading
 from sundsbo_mpi.topology.redrawn import Redrawn
@@ -22,6 +22,7 @@ __all__ = [
     "Reading",
     "Redrawn",
     "Weights",
+    "digits",
     "read_weights",
     "reweighted",
     "write_weights",

@@ -6,61 +6,31 @@ in ``BUILDERS``; the command, the list of topologies and the tests follow.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.sparse import csr_array  # noqa: TC002  the command reads the annotations
 
-from sundsbo_mpi.errors import UsageError, brief
-from sundsbo_mpi.topology.links import adjacency, circulant_weights, halved, weighted
-from sundsbo_mpi.topology.weights import Weights
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.building import EdgeWeight, builder, check_entries
+from sundsbo_mpi.topology.links import adjacency, circulant_weights, weighted
+from sundsbo_mpi.topology.random_graphs import erdos_renyi, random_regular
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    from sundsbo_mpi.topology.weights import Weights
 
 SelfWeight = Annotated[float | None, "Share w_ii that an agent keeps of its own value."]
 LinkWeight = Annotated[float | None, "Weight of every link, in place of the self-weight."]
-EdgeWeight = Annotated[
-    float | None, "The same w_ij for every edge, in place of Metropolis-Hastings weights."
-]
 Offsets = Annotated[tuple[int, ...], "Agent i is linked to i ± each of these, for example 1,3."]
 Rows = Annotated[int | None, "Rows of the rectangle, as near to a square as n allows by default."]
-Probability = Annotated[float | None, "Probability of every edge, by default 2 log(n)/n."]
-Seed = Annotated[int, "Seed of the draws, which are repeated until the graph is connected."]
-
-# More take gigabytes and minutes; 4096 agents that are all linked have as many.
-MOST_ENTRIES = 2**24
 
 
-def _builder(matrix: Callable[..., csr_array]) -> Callable[..., Weights]:
-    """Name the matrix after the function and its arguments; ``lazy=True`` gives (I + W)/2."""
-
-    @wraps(matrix)
-    def build(agents: int, *, lazy: bool = False, **options: object) -> Weights:
-        check_agents(agents)
-        said = inspect.signature(matrix).bind(agents, **options)
-        said.apply_defaults()
-        named = {key: value for key, value in said.kwargs.items() if value is not None}
-        told = [f"{key.replace('_', '-')} {_short(value)}" for key, value in named.items()]
-        name = f"{matrix.__name__.replace('_', '-')} ({', '.join([f'n={agents}', *told])})"
-        shares = matrix(agents, **said.kwargs)
-        # W itself may have ρ = 1 where (I + W)/2 has not, so it is halved before it is judged.
-        return Weights(halved(shares), f"lazy {name}") if lazy else Weights(shares, name)
-
-    return build
-
-
-def _short(value: object) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-@_builder
+@builder
 def ring(
     agents: int, *, self_weight: SelfWeight = None, edge_weight: LinkWeight = None
 ) -> csr_array:
@@ -71,13 +41,13 @@ def ring(
     return circulant_weights(agents, (1,), self_weight, edge_weight)
 
 
-@_builder
+@builder
 def line(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Line: agent i is linked to i - 1 and i + 1, the two ends to one agent only."""
     return weighted(adjacency(agents, _along(np.arange(agents)[np.newaxis])), edge_weight)
 
 
-@_builder
+@builder
 def exponential(agents: int, *, self_weight: SelfWeight = 0.25) -> csr_array:
     """Exponential graph: agent i is linked to i ± 1, 3, 7, … (2^j - 1 < n), all links alike.
 
@@ -88,7 +58,7 @@ def exponential(agents: int, *, self_weight: SelfWeight = 0.25) -> csr_array:
     return circulant_weights(agents, offsets, self_weight, None)
 
 
-@_builder
+@builder
 def circulant(
     agents: int,
     *,
@@ -103,28 +73,28 @@ def circulant(
     return circulant_weights(agents, offsets, self_weight, edge_weight)
 
 
-@_builder
+@builder
 def star(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Star: agent 0 is linked to all others, which have no other link."""
     leaves = np.arange(1, agents)
     return weighted(adjacency(agents, np.column_stack([0 * leaves, leaves])), edge_weight)
 
 
-@_builder
+@builder
 def complete(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Complete graph: all agents are linked, with w_ij = 1/n if nothing else is said."""
     check_entries(agents, 1.0)
     return weighted(adjacency(agents, np.column_stack(np.triu_indices(agents, 1))), edge_weight)
 
 
-@_builder
+@builder
 def grid(agents: int, *, rows: Rows = None, edge_weight: EdgeWeight = None) -> csr_array:
     """Grid: a rectangle in which agents are linked to those beside, above and below."""
     place = _rectangle(agents, rows)
     return weighted(adjacency(agents, np.vstack([_along(place), _along(place.T)])), edge_weight)
 
 
-@_builder
+@builder
 def torus(agents: int, *, rows: Rows = None, edge_weight: EdgeWeight = None) -> csr_array:
     """Torus: the grid with its opposite borders linked; links that coincide count once."""
     place = _rectangle(agents, rows)
@@ -132,7 +102,7 @@ def torus(agents: int, *, rows: Rows = None, edge_weight: EdgeWeight = None) -> 
     return weighted(adjacency(agents, np.vstack(next_to)), edge_weight)
 
 
-@_builder
+@builder
 def hypercube(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     """Hypercube: agents whose numbers differ in one binary digit are linked."""
     if agents & (agents - 1):
@@ -140,64 +110,6 @@ def hypercube(agents: int, *, edge_weight: EdgeWeight = None) -> csr_array:
     i = np.arange(agents)
     flips = [np.column_stack([i, i ^ 2**bit]) for bit in range(agents.bit_length() - 1)]
     return weighted(adjacency(agents, np.vstack([np.empty((0, 2), int), *flips])), edge_weight)
-
-
-@_builder
-def erdos_renyi(
-    agents: int,
-    *,
-    probability: Probability = None,
-    seed: Seed = 0,
-    edge_weight: EdgeWeight = None,
-) -> csr_array:
-    """Erdős-Rényi graph: every pair is linked with one probability, redrawn until connected."""
-    from scipy.sparse.csgraph import connected_components
-
-    p = min(1.0, 2 * math.log(agents) / agents) if probability is None else probability
-    if not 0 <= p <= 1:
-        raise UsageError(f"got probability {p:g}, expected 0 to 1; change --probability.")
-    if seed < 0:
-        raise UsageError(f"got seed {seed}, expected at least 0; change --seed.")
-    check_entries(agents, p)
-    rng = np.random.default_rng(seed)
-    for _ in range(1000):
-        later = [i + 1 + np.flatnonzero(rng.random(agents - 1 - i) < p) for i in range(agents)]
-        earlier = np.repeat(np.arange(agents), [js.size for js in later])
-        graph = adjacency(agents, np.column_stack([earlier, np.concatenate(later)]))
-        parts, _ = connected_components(graph, directed=False)
-        if parts == 1:
-            return weighted(graph, edge_weight)
-    raise UsageError(
-        f"none of 1000 graphs of {agents} agents with edge probability {p:g} is connected; "
-        "raise --probability."
-    )
-
-
-def check_agents(agents: int, least: int = 1) -> None:
-    """Refuse a number of agents that is too small or beyond all memory.
-
-    Raises:
-        UsageError: It is less than ``least`` or above ``MOST_ENTRIES``.
-    """
-    if not least <= agents <= MOST_ENTRIES:
-        raise UsageError(
-            f"got {brief(agents)} agents, expected at least {least} and at most {MOST_ENTRIES}; "
-            "take another number of agents."
-        )
-
-
-def check_entries(agents: int, share: float) -> None:
-    """Refuse, before anything is made, weights for that share of all links, if they are too many.
-
-    Raises:
-        UsageError: There are more than ``MOST_ENTRIES``.
-    """
-    entries = share * agents**2
-    if entries > MOST_ENTRIES:
-        raise UsageError(
-            f"{agents} agents would have {entries:.2g} weights, expected at most {MOST_ENTRIES}; "
-            "ask for fewer agents or for a graph with fewer links, such as exponential."
-        )
 
 
 def _along(place: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -229,5 +141,6 @@ BUILDERS: dict[str, Callable[..., Weights]] = {
         torus,
         hypercube,
         erdos_renyi,
+        random_regular,
     )
 }

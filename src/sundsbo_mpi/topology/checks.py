@@ -52,6 +52,9 @@ def canonical(matrix: Any, name: str, *, connects: bool = True) -> tuple[csr_arr
     exact.sum_duplicates()
     exact.eliminate_zeros()
     exact.sort_indices()
+    if max(exact.nnz, agents) < 2**31:  # half the bytes when W is sent to all ranks
+        exact.indices = exact.indices.astype(np.int32)
+        exact.indptr = exact.indptr.astype(np.int32)
     return exact, tolerance
 
 

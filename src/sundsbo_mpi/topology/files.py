@@ -87,13 +87,7 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
             f"'{path}' cannot be read as {form}: {reason}; "
             f"check the file, or name its format with --format ({', '.join(FORMATS)})."
         ) from error
-    try:
-        weights = recipe or _judged(found, name)
-    except MemoryError as error:
-        raise UsageError(
-            f"'{path}' holds {found.shape[-1]} agents, which do not fit into memory; "
-            "give a smaller matrix, or a sparse one (.npz of SciPy, .mtx)."
-        ) from error
+    weights = recipe or _judged(found, path, name)
     if node_ids and len(node_ids) != weights.agents:
         raise UsageError(
             f"'{path}' names {len(node_ids)} nodes for {weights.agents} agents, expected one name "
@@ -115,8 +109,17 @@ def _parsed(
     return found, (), node_ids
 
 
-def _judged(found: Any, name: str) -> Mixing:
-    return Cycle(tuple(found), name) if np.ndim(found) == 3 else Weights(found, name)
+def _judged(found: Any, path: str, name: str) -> Mixing:
+    sparse_stack = isinstance(found, list)
+    try:
+        stack = sparse_stack or np.ndim(found) == 3
+        return Cycle(tuple(found), name) if stack else Weights(found, name)
+    except MemoryError as error:
+        agents = (found[0] if sparse_stack else found).shape[-1]
+        raise UsageError(
+            f"'{path}' holds {agents} agents, which do not fit into memory; "
+            "give a smaller matrix, or a sparse one (.npz of SciPy, .mtx)."
+        ) from error
 
 
 def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> None:
@@ -133,7 +136,7 @@ def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> N
     """
     suffix, zipped = _suffix(path)
     if suffix not in keeping(weights):
-        what = "" if weights.steady else " for weights that change"
+        what = f" for {weights.agents} agents" if weights.steady else " for weights that change"
         raise UsageError(
             f"cannot write '{path}': its suffix is '{suffix}', expected one of "
             f"{', '.join(keeping(weights))}{what} (and .gz after it); change the name."

@@ -1,7 +1,8 @@
 """Matrices as bytes: .npz (dense or sparse), .npy, text and MatrixMarket, read and written.
 
-NumPy's formats also hold a stack of matrices, (T, n, n), and .npz the recipe of random ones.  No
-format here can carry code: pickled objects are refused.
+NumPy's formats also hold a stack of matrices, (T, n, n), and .npz the recipe of random ones.  Of
+many agents a stack is sparse in .npz, (T n, n) with T in the member ``period``.  No format here can
+carry code: pickled objects are refused.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.building import MOST_ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from sundsbo_mpi.topology.mixing import Mixing
 
 NODE_IDS = "node_ids"
 RECIPE = "kind"
 """The member by which a recipe is known."""
+PERIOD = "period"
+"""The member by which a sparse stack is known."""
+DENSE_STACK_UP_TO = 1000
+"""Agents up to whom a stack in .npz is one array, which any reader of NumPy's files can take."""
 
 
 def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
@@ -32,6 +39,7 @@ def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
         raise ValueError("it is no .npz archive")
     with np.load(BytesIO(content), allow_pickle=False) as archive:
         node_ids = tuple(map(str, archive[NODE_IDS])) if NODE_IDS in archive else ()
+        period = int(archive[PERIOD]) if PERIOD in archive else None
         names = [name for name in archive.files if name != NODE_IDS]
         if RECIPE in names:
             # A member that is no array comes as bytes.
@@ -45,7 +53,19 @@ def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
     matrix = load_npz(BytesIO(content))
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
-    return matrix, node_ids
+    return matrix if period is None else _apart(matrix, period), node_ids
+
+
+def _apart(stack: Any, period: int) -> list[Any]:
+    """Cut what stands one below the other into the matrices of a period."""
+    agents = stack.shape[1]
+    if stack.shape[0] != period * agents:
+        raise ValueError(
+            f"it holds {stack.shape[0]} rows where {period} matrices of {agents} have "
+            f"{period * agents}"
+        )
+    rows = stack.tocsr()
+    return [rows[t * agents : (t + 1) * agents] for t in range(period)]
 
 
 def _read_npy(content: bytes) -> tuple[Any, tuple[str, ...]]:
@@ -103,23 +123,31 @@ def _write_npz(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
     buffer = BytesIO()
     if mixing.recipe:
         members = {name: np.array(value) for name, value in mixing.recipe.items()}
-    elif len(mixing.matrices) > 1 or not mixing.symmetric:
+    elif mixing.steady and mixing.symmetric:
+        members = _sparse(mixing.matrices[0])
+    elif mixing.agents <= DENSE_STACK_UP_TO:
         members = {"stack": _dense(mixing)}
     else:
-        (matrix,) = mixing.matrices
-        # The members are those of scipy.sparse.save_npz, which reads past the node ids.
-        members = {
-            "data": matrix.data,
-            "indices": matrix.indices,
-            "indptr": matrix.indptr,
-            "shape": np.array(matrix.shape),
-            "format": np.array(b"csr"),
-            "_is_array": np.array(True),
-        }
+        from scipy.sparse import vstack
+
+        stack = vstack(mixing.matrices, format="csr")
+        members = {**_sparse(stack), PERIOD: np.array(len(mixing.matrices))}
     if node_ids:
         members[NODE_IDS] = np.array(node_ids)
     np.savez_compressed(buffer, **members)  # type: ignore[arg-type]  # its stub wants a flag
     return buffer.getvalue()
+
+
+def _sparse(matrix: csr_array) -> dict[str, NDArray[Any]]:
+    """Return the members of scipy.sparse.save_npz, whose reader reads past others."""
+    return {
+        "data": matrix.data,
+        "indices": matrix.indices,
+        "indptr": matrix.indptr,
+        "shape": np.array(matrix.shape),
+        "format": np.array(b"csr"),
+        "_is_array": np.array(True),
+    }
 
 
 def _write_npy(mixing: Mixing, node_ids: Sequence[str]) -> bytes:
@@ -175,4 +203,7 @@ def keeping(mixing: Mixing) -> tuple[str, ...]:
     """Return the suffixes of the formats that can hold it."""
     if mixing.recipe:
         return (".npz",)
-    return tuple(WRITERS) if mixing.steady and mixing.symmetric else (".npz", ".npy")
+    single = mixing.steady and mixing.symmetric
+    if len(mixing.matrices) * mixing.agents**2 > MOST_ENTRIES:
+        return (".npz", ".mtx") if single else (".npz",)
+    return tuple(WRITERS) if single else (".npz", ".npy")

@@ -120,7 +120,7 @@ class Mixing(ABC):
     @property
     def rho_text(self) -> str:
         """The digits of ρ: six decimals, or as many as tell it from one."""
-        return f"{self.rho:.{max(6, 1 - math.floor(math.log10(self.spectral_gap)))}f}"
+        return f"{self.rho:.{digits(self.rho, 6)}f}"
 
     def links(self, i: int, k: int = 0) -> Links:
         """Return agent i's part in the rounds of iteration k."""
@@ -129,6 +129,12 @@ class Mixing(ABC):
         own = sources.pop(i, 0.0)
         to = sources if self.symmetric else row_of(W.T.tocsr(), i)
         return Links(own, sources, tuple(j for j in to if j != i))
+
+
+def digits(rho: float, least: int) -> int:
+    """Return how many decimals tell ρ from one, where it differs from it, and at least so many."""
+    gap = 1.0 - rho
+    return max(least, 1 - math.floor(math.log10(gap))) if gap > 0 else least
 
 
 def row_of(matrix: csr_array, i: int) -> dict[int, float]:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, eye_array
 
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.topology.links import adjacency, metropolis, with_rest
+from sundsbo_mpi.topology.spectrum import both_ends
 from sundsbo_mpi.topology.weights import Weights
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def best_constant(graph: csr_array) -> csr_array:
 
     Args:
         graph: (n, n) zeros and ones, symmetric, zero diagonal.
+
+    Raises:
+        UsageError: The eigenvalues of so large a graph are not found.
     """
     degrees = np.asarray(graph.sum(axis=1))
     if not degrees.any():
         return csr_array(eye_array(graph.shape[0], format="csr"))
-    spectrum = np.linalg.eigvalsh(np.diag(degrees) - graph.toarray())
-    return with_rest(graph * min(2 / (spectrum[-1] + spectrum[1]), 1 / degrees.max()))
+    # I - L/d_max has eigenvalues 1 - λ(L)/d_max; where λ_2 is 1 the graph is not connected.
+    second, smallest = both_ends(with_rest(graph / degrees.max()))
+    return with_rest(graph * (min(2 / (2 - second - smallest), 1) / degrees.max()))
 
 
 def fastest(graph: csr_array) -> csr_array:

@@ -14,17 +14,17 @@ from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError, brief
 from sundsbo_mpi.randomness import Stream, generator
-from sundsbo_mpi.topology.builders import check_agents, check_entries
+from sundsbo_mpi.topology.building import check_agents, check_entries
 from sundsbo_mpi.topology.links import halved, metropolis
 from sundsbo_mpi.topology.mixing import Mixing
-from sundsbo_mpi.topology.spectrum import extremes, mean_square_rho
+from sundsbo_mpi.topology.spectrum import DENSE_UP_TO, alike_rho, extremes, mean_square_rho
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND = "random"
-DRAWS = 100
-"""Draws from which ρ is estimated."""
+DRAWS, DRAWS_OF_MANY = 100, 10
+"""Draws from which ρ is estimated; large random graphs differ little from one another."""
 RANGES = {"every": (1, 2**63 - 1), "seed": (0, 2**63 - 1), "halvings": (0, 16)}
 """What a file can hold of each number, and halvings after which gossip still does something."""
 
@@ -117,12 +117,15 @@ class Redrawn(Mixing):
 
     @cached_property
     def rho(self) -> float:
-        """The mean-square shrinkage of the disagreement per iteration, over the first 100 draws.
+        """The mean-square shrinkage of the disagreement per iteration, over the sampled draws.
 
         ρ = λ_max(E[BᵀB])^(1/(2T)) with B = (W - 11ᵀ/n)^T, so that the expected square of the
         disagreement falls at least by ρ² per iteration (Boyd, Ghosh, Prabhakar and Shah, 2006).
+        Of more than ``DENSE_UP_TO`` agents E[BᵀB] is taken as what it is over all draws, a multiple
+        of I - 11ᵀ/n.
         """
-        return mean_square_rho(self.sample, self.every)
+        judge = mean_square_rho if self.size <= DENSE_UP_TO else alike_rho
+        return judge(self.sample, self.every)
 
     @cached_property
     def lambda_min(self) -> float:
@@ -150,8 +153,9 @@ class Redrawn(Mixing):
 
     @cached_property
     def sample(self) -> tuple[csr_array, ...]:
-        """The first 100 draws."""
-        return tuple(self.at(draw * self.every) for draw in range(DRAWS))
+        """The first 100 draws, or 10 of more than ``DENSE_UP_TO`` agents."""
+        draws = DRAWS if self.size <= DENSE_UP_TO else DRAWS_OF_MANY
+        return tuple(self.at(draw * self.every) for draw in range(draws))
 
     @property
     def description(self) -> str:
@@ -202,11 +206,15 @@ def connected_graph(agents: int, m: int, rng: np.random.Generator) -> NDArray[np
     order = rng.permutation(agents)
     linked = np.zeros((agents, agents), dtype=bool)
     linked[order, np.roll(order, 1)] = linked[np.roll(order, 1), order] = True
-    room = [m - 2] * agents
+    room = np.full(agents, m - 2)
     free = np.argwhere(np.triu(~linked, 1)) if m > 2 else np.empty((0, 2), dtype=np.int64)
-    for i, j in rng.permutation(free).tolist():
-        if room[i] and room[j]:
-            linked[i, j] = linked[j, i] = True
-            room[i] -= 1
-            room[j] -= 1
+    free = rng.permutation(free)
+    while len(free):
+        for i, j in free[:agents].tolist():
+            if room[i] and room[j]:
+                linked[i, j] = linked[j, i] = True
+                room[i] -= 1
+                room[j] -= 1
+        later = free[agents:]
+        free = later[(room[later] > 0).all(axis=1)]  # most are soon out of the question
     return linked

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from scipy.sparse import csr_array
 
-from sundsbo_mpi.topology.builders import check_agents, check_entries
+from sundsbo_mpi.topology.building import check_agents, check_entries
 from sundsbo_mpi.topology.cycle import Cycle
 from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.redrawn import Redrawn
@@ -29,7 +29,7 @@ def one_peer(agents: int, *, lazy: bool = False) -> Cycle:
     """
     check_agents(agents)
     shifts = [2**t for t in range(max(1, (agents - 1).bit_length()))]
-    check_entries(agents, len(shifts))
+    check_entries(agents, 2 * len(shifts) / agents)
     i = np.arange(agents)
     receivers = [(np.concatenate([i, (i + shift) % agents]), np.tile(i, 2)) for shift in shifts]
     halves = np.full(2 * agents, 0.5)

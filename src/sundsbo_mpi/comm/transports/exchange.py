@@ -1,0 +1,82 @@
+"""One planned exchange: the agent's message goes out, those of its neighbours come in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from mpi4py import MPI
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.topology import Links
+
+
+class Route(Protocol):
+    """Carries the messages between an agent and some of its neighbours."""
+
+    def start(self, slot: int, links: Links) -> list[MPI.Request]:
+        """Let the message in a slot go; return the requests that bring the neighbours' messages."""
+
+    def arrived(self) -> Mapping[int, Tensor]:
+        """Return the messages by their senders, once all requests are complete."""
+
+    def close(self) -> None:
+        """Free what MPI holds; collective."""
+
+
+class Exchange:
+    """One exchange of one payload, planned once and repeated every round.
+
+    A round is: fill ``packed``, ``start``, ``finish``, read ``own`` and ``arrived``.  They may be
+    read until the next ``start``.  Two slots take turns where neighbours read them in place, so
+    ``packed`` is another tensor after every ``finish``.
+
+    Making one and ``close`` are collective.
+
+    Args:
+        slots: Where the agent's message is put, in turn; flat tensors of one length and dtype.
+        routes: Between them they reach every neighbour once.
+    """
+
+    packed: Tensor
+    """To be filled with the agent's next message."""
+    own: Tensor
+    """The message that was started last."""
+    arrived: Sequence[Tensor] = ()
+    """The neighbours' messages, in the order of the links' sources."""
+
+    def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route]) -> None:
+        self._slots, self._routes = slots, routes
+        self._slot = 0
+        self.packed = self.own = slots[0]
+        self._running: Sequence[MPI.Request] = ()
+
+    def start(self, links: Links) -> None:
+        """Send ``packed`` to the links' destinations and await what their sources send."""
+        self._links, self.own = links, self.packed
+        self._running = [r for route in self._routes for r in route.start(self._slot, links)]
+
+    def over(self) -> bool:
+        """Test once whether ``finish`` would return without waiting, and so help MPI along.
+
+        Another thread may call it between ``start`` and ``finish`` while this one is not in MPI.
+        """
+        # One by one: MPICH 5.0's Testall refuses persistent collectives.
+        self._running = [request for request in self._running if not request.Test()]
+        return not self._running
+
+    def finish(self) -> None:
+        """Wait for the messages of all sources."""
+        MPI.Request.Waitall(self._running)
+        found = {j: m for route in self._routes for j, m in route.arrived().items()}
+        self.arrived = [found[j] for j in self._links.sources]
+        self._slot = (self._slot + 1) % len(self._slots)
+        self.packed = self._slots[self._slot]
+
+    def close(self) -> None:
+        """Free requests and windows; nothing that was read here may be read any more."""
+        for route in self._routes:
+            route.close()
+        self.arrived = ()
