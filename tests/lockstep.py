@@ -10,7 +10,7 @@ import torch
 
 
 class Lockstep:
-    """All agents of a run.
+    """All agents of a run; what it counts is what one agent sends to each neighbour.
 
     Args:
         algorithm: The method, shared by the agents: it has no state of its own.
@@ -30,6 +30,7 @@ class Lockstep:
         self.rounds = 0
         self.vectors = 0
         self.numbers = 0
+        self.bytes = 0
         self.buffers = {}
 
     def run(self, iterations):
@@ -54,32 +55,34 @@ class Lockstep:
                 break
             averages = self.exchange(results)
             delivered += [(v, v.clone()) for agent in averages for v in agent]
-        assert all(torch.equal(*pair) for pair in delivered), "an average was changed in place"
+        unchanged = (np.array_equal(*pair, equal_nan=True) for pair in delivered)
+        assert all(unchanged), "an average was changed in place"
         self.previous = self.points
         self.points, self.states = map(list, zip(*results, strict=True))
         self.k += 1
 
     def exchange(self, outgoing):
         """Answer one round: each agent's yielded tensors by their neighbourhood averages."""
-        for sent in outgoing:
-            sent.meanwhile()
-        outgoing = [sent.tensors for sent in outgoing]
-        lengths = [v.numel() for v in outgoing[0]]
-        assert all([v.numel() for v in sent] == lengths for sent in outgoing)
-        dtype = outgoing[0][0].dtype
+        lengths = [v.numel() for v in outgoing[0].tensors]
+        assert all([v.numel() for v in sent.tensors] == lengths for sent in outgoing)
+        dtype = outgoing[0].tensors[0].dtype
         shape = (len(outgoing), sum(lengths))
         buffer = self.buffers.setdefault((shape, dtype), torch.empty(shape, dtype=dtype))
         for row, sent in zip(buffer, outgoing, strict=True):
-            torch.cat(sent, out=row)
-        averages = (
-            torch.from_numpy(np.asarray(self.at(self.k), dtype=np.float64)).to(dtype) @ buffer
-        )
+            torch.cat(sent.tensors, out=row)
+        for sent in outgoing:
+            sent.meanwhile()
+        vectors = torch.stack([s.decode(row) for s, row in zip(outgoing, buffer, strict=True)])
+        W = torch.from_numpy(np.asarray(self.at(self.k), dtype=np.float64))
+        averages = W.to(vectors.dtype) @ vectors
         if self.tamper:
-            averages = self.tamper(buffer, averages)
+            averages = self.tamper(vectors, averages)
         self.rounds += 1
         self.vectors += len(lengths)
         self.numbers += sum(lengths)
-        return [torch.split(row.clone(), lengths) for row in averages]
+        self.bytes += sum(lengths) * buffer.element_size()
+        whole = averages.shape[1] == sum(lengths)
+        return [torch.split(row.clone(), lengths) if whole else (row.clone(),) for row in averages]
 
     def rows(self, variable):
         """Return one variable of all agents, (n, d)."""

@@ -26,14 +26,18 @@ class ThreadTally:
         self._barrier.wait()  # nobody may write again before all have read
         return found
 
+    def barrier(self):
+        self._barrier.wait()
+
     def total(self, values):
         return np.sum(self.everyone(np.array(values, dtype=np.float64)), axis=0)
 
     def mean(self, values):
         return self.total(values) / self.agents
 
-    def smallest(self, value):
-        return min(self.everyone(value))
+    def smallest_soon(self, value):
+        found = min(self.everyone(value))
+        return lambda: found
 
     def stack(self, values):
         rows = self.everyone(np.array(values, dtype=np.float64))

@@ -8,8 +8,9 @@ import oracle
 import pytest
 from lockstep import Lockstep
 
-from sundsbo_mpi.algorithms import METHODS, MultiStep, by_default
+from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
+from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import SEQUENCES, Cycle
 

@@ -11,6 +11,7 @@ from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.matrix_directions import LARGEST_BYTES
+from sundsbo_mpi.control import Control
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 
@@ -26,7 +27,7 @@ def alone(step):
 
 @bench.every_other
 def test_directions_of_the_agent_show_that_its_gradients_are_not_finite(name, variant):
-    """They are what ``agent.Health`` looks at."""
+    """They are what ``health.Health`` looks at."""
 
     class Failing(bench.Merged):
         def sample(self, k, draw=0):
@@ -60,7 +61,7 @@ def agreed_refusal(name, task):
 
     def live(tally):
         algorithm = bench.build(name, 3)
-        agent = Agent(task, algorithm, None, tally, Clock(), iterations=1, eval_every=1)
+        agent = Agent(task, algorithm, None, tally, Control(tally), Clock(), 1, 1)
         agent.run(lambda *_: None, lambda _: None)
 
     sentences = complaints(3, live, AgreedError)

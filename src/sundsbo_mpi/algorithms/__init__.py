@@ -38,7 +38,6 @@ from sundsbo_mpi.algorithms import (
 )
 from sundsbo_mpi.algorithms.base import Horizon, Method, MethodOptions
 from sundsbo_mpi.composition import Algorithm
-from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.errors import unknown
 
 __all__ = [
@@ -46,7 +45,6 @@ __all__ = [
     "Horizon",
     "Method",
     "MethodOptions",
-    "MultiStep",
     "by_default",
     "method",
 ]

@@ -8,19 +8,30 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sundsbo_mpi.composition import Algorithm
+from sundsbo_mpi.composition.compressors import Coarseness
 from sundsbo_mpi.composition.schedules import Schedule, as_schedule
 from sundsbo_mpi.options import require_number
 
 
 @dataclass(frozen=True)
-class MethodOptions:
+class MethodOptions(Coarseness):
     """What every method offers (``--set algorithm.NAME=VALUE``).
 
     ``lazy`` mixes with (I + W)/2 in place of W, and then ``gossip_steps`` = m with W^m.
+
+    Numbers travel in the run's dtype, or as ``wire`` = "fp16" or "bf16" (``rounding.Rounded``), or
+    by one of ``COMPRESSORS`` with error feedback (``compression.Compressed``) and the options of
+    ``Coarseness``; ``gamma_c`` is the share of the way to the neighbours' average that is gone,
+    where not the compressor's own.  With ``private``, coordinates of x that only one agent's data
+    touch are not sent (``private.Private``).
     """
 
     lazy: bool = False
     gossip_steps: int = 1
+    wire: str | None = None
+    compressor: str | None = None
+    gamma_c: float | None = None
+    private: bool = False
 
     def remarks(self) -> tuple[str, ...]:
         """Say where these options leave the theory of the method."""

@@ -76,6 +76,7 @@ def dsbo(options: DsboOptions, horizon: Horizon) -> Staged:
         direction=unpenalised(jacobian_residual),
         techniques={"z": technique("non-atc-gt")},
         price=Oracles(g=1, hvp=1, jvp=1),
+        matrices=True,
     )
     x = composed(
         direction=unpenalised(_hypergradient),

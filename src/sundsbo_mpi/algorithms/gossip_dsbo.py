@@ -83,6 +83,7 @@ def gossip_dsbo(options: GossipDsboOptions, horizon: Horizon) -> Composed:
         step_sizes=steps(options, "x", "y", horizon=horizon)
         | schedules(options, dict.fromkeys(AVERAGES, "moving_average"), horizon, most=1.0),
         price=Oracles(f=1, g=1 + options.terms, hvp=options.terms, jvp=1),
+        matrices=True,
     )
 
 

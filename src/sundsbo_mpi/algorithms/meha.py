@@ -29,13 +29,12 @@ from sundsbo_mpi.composition import Composed, Oracles
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.staged import Staged
-from sundsbo_mpi.composition.techniques import Exchange, technique
+from sundsbo_mpi.composition.techniques import ALONE
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.composition.techniques import Gradient
     from sundsbo_mpi.tasks.base import Task
 
     Part: TypeAlias = Callable[[Task, Variables, Any, int], Tensor]
@@ -108,12 +107,3 @@ def _descent(variable: str, part: Part) -> Callable[[Task, Variables, Any, int],
         return {variable: D}
 
     return direction
-
-
-def _step(s: Tensor, own: Gradient, lam: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
-    """Descend without neighbours."""
-    yield from ()
-    return s - lam * own(), m
-
-
-ALONE = technique("se")._replace(step=_step, rounds=0, vectors=0)

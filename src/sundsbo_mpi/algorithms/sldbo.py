@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalised
 from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.composition import Composed, directions
 from sundsbo_mpi.composition.estimators import minibatch
-from sundsbo_mpi.composition.techniques import projected, technique
+from sundsbo_mpi.composition.techniques import Exchange, Technique, technique
 from sundsbo_mpi.options import require_positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.composition.techniques import Gradient
 
 
 @dataclass(frozen=True)
@@ -53,3 +59,17 @@ def sldbo(options: SldboOptions, horizon: Horizon) -> Composed:
         step_sizes=steps(options, "x", "y", "z", horizon=horizon),
         price=ALL_AT_ONCE,
     )
+
+
+def projected(tracking: Technique, radius: float) -> Technique:
+    """Let a tracking technique end its step with the projection of ◇^{k+1} onto ‖◇‖ <= radius.
+
+    What is conserved, the average of D^k - D̂^k, does not involve ◇ and so survives.  A technique
+    that remembers ◇ conserves an average that the projection would break, and is not for this.
+    """
+
+    def step(s: Tensor, gradient: Gradient, lam: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
+        s, m = yield from tracking.step(s, gradient, lam, m)
+        return s * (radius / s.norm().clamp(min=radius)), m
+
+    return tracking._replace(step=step)

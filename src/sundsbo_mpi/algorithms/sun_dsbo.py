@@ -52,6 +52,8 @@ class SunOptions(MoreauOptions):
             outside.append("mu0 = 0")
         if self.estimator != "minibatch":
             outside.append(f"directions by {self.estimator}")
+        if self.wire or self.compressor:
+            outside.append("messages that are rounded or compressed")
         if mixed := [v for v in ("x", "y", "theta") if getattr(self, v)]:
             outside.append(f"another technique for {', '.join(mixed)}")
         return (f"outside the theorems' assumptions: {', '.join(outside)}",) if outside else ()

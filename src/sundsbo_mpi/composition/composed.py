@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State, no_penalty
 from sundsbo_mpi.composition.fusion import lockstep
 from sundsbo_mpi.composition.techniques import Exchange, Technique
+from sundsbo_mpi.outgoing import nothing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,6 +39,8 @@ class Composed:
     price: Oracles
     """Of one evaluation of the direction."""
     penalty: Callable[[int], Penalty | None] = no_penalty
+    matrices: bool = False
+    """Whether it sends derivatives along x row by row, which tell of every agent's coordinates."""
 
     @property
     def lambda_min(self) -> float:
@@ -86,12 +89,15 @@ class Composed:
         def gradient(variable: str) -> Tensor:
             return estimate()[0][variable]
 
+        def left_to_do() -> Callable[[], object]:
+            return nothing if estimate.cache_info().currsize else estimate
+
         moved, memory = yield from lockstep(
             {
                 v: t.step(w[v], partial(gradient, v), self.step_sizes[v](k), state.memory[v])
                 for v, t in self.techniques.items()
             },
-            meanwhile=estimate,
+            left_to_do,
         )
         D_hat, remembered = estimate()
         return w | moved, State(remembered, memory, D_hat)

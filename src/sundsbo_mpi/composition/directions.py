@@ -1,8 +1,8 @@
 """Step I, the directions: what one agent would descend along, from one batch of its own data.
 
 A direction is made of gradients of scalars, so the author of a task writes losses and no
-derivatives.  All variables are flat tensors of the run's dtype: x of shape (d_x,), y, theta and z
-of shape (d_y,).
+derivatives; only ``sun`` takes gradients from a task that offers them, which may be faster.  All
+variables are flat tensors of the run's dtype: x of shape (d_x,), y, theta and z of shape (d_y,).
 
 ``sun`` needs gradients alone.  The others belong to approximate implicit differentiation (AID),
 where z solves the linear system of the hypergradient (SOBA: Dagreou et al., 2022,
@@ -29,17 +29,32 @@ def sun(task: Task, w: Variables, xi: Any, *, mu: float, gamma: float) -> Variab
 
     With the saddle function of eq. 5,
         Φ(x, y, θ) = μ f(x, y; ξ) + g(x, y; ξ) - g(x, θ; ξ) - ‖θ - y‖² / (2γ),
-    they are D_x = ∂_x Φ, D_y = ∂_y Φ and D_θ = -∂_θ Φ: descent in x and y, ascent in θ.
+    they are D_x = ∂_x Φ, D_y = ∂_y Φ and D_θ = -∂_θ Φ: descent in x and y, ascent in θ.  With
+    S = μ f(x, y) + g(x, y) - g(x, θ), that is
+        D_x = S_x,    D_y = S_y + (θ - y) / γ,    D_θ = g_θ(x, θ) + (θ - y) / γ.
+    """
+    offered = getattr(task, "saddle", None)
+    if offered is not None:
+        S_x, S_y, g_theta = offered(w["x"], w["y"], w["theta"], xi, mu)
+    else:
+        S_x, S_y, g_theta = saddle_of_losses(task, w, xi, mu)
+    away = w["theta"] - w["y"]
+    return {
+        "x": S_x,
+        "y": S_y.add_(away, alpha=1 / gamma),
+        "theta": g_theta.add_(away, alpha=1 / gamma),
+    }
+
+
+def saddle_of_losses(task: Task, w: Variables, xi: Any, mu: float) -> tuple[Tensor, ...]:
+    """Return S_x, S_y and g_θ(x, θ) from the task's two losses, as new tensors.
+
+    A task's own ``saddle`` differs from this by rounding alone.
     """
     x, y, theta = leaf(w["x"]), leaf(w["y"]), leaf(w["theta"])
-    phi = (
-        mu * task.upper(x, y, xi)
-        + task.lower(x, y, xi)
-        - task.lower(x, theta, xi)
-        - (theta - y).square().sum() / (2 * gamma)
-    )
-    D_x, D_y, up_theta = gradient(phi, x, y, theta)
-    return {"x": D_x, "y": D_y, "theta": -up_theta}
+    saddle = mu * task.upper(x, y, xi) + task.lower(x, y, xi) - task.lower(x, theta, xi)
+    S_x, S_y, S_theta = gradient(saddle, x, y, theta)
+    return S_x, S_y.clone(), -S_theta  # autograd may hand out a view: of a batch, or expanded
 
 
 def soba(task: Task, w: Variables, xi: Any) -> Variables:

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 
 def lockstep(
-    steps: Mapping[str, Exchange[tuple[Tensor, Any]]], meanwhile: Callable[[], object] = nothing
+    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
+    left_to_do: Callable[[], Callable[[], object]] = lambda: nothing,
 ) -> Exchange[tuple[Variables, dict[str, Any]]]:
     """Advance one step of every variable together, fusing what they yield into one message.
 
     A mixed strategy so costs the largest number of rounds among its techniques, not the sum.
-    Returns the next variables and their memories, by name.  ``meanwhile`` is the local work that no
-    message of theirs must wait for.
+    Returns the next variables and their memories, by name.  ``left_to_do`` is asked with every
+    message for local work that it need not wait for.  Where no variable has anything to send, there
+    is no round.
     """
     averaged: dict[str, Any] = dict.fromkeys(steps)
     running, done = dict(steps), {}
@@ -34,7 +36,9 @@ def lockstep(
                 done[name] = end.value
                 del running[name]
         if running:
-            averaged = _deal(outgoing, (yield Outgoing(_flatten(outgoing), meanwhile)))
+            sent = _flatten(outgoing)
+            answer = (yield Outgoing(sent, left_to_do())) if sent else ()
+            averaged = _deal(outgoing, answer)
     return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
 
 

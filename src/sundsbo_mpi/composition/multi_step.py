@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.composition.algorithm import Algorithm, Oracles, Penalty, State
-from sundsbo_mpi.composition.techniques import Exchange, T
+from sundsbo_mpi.composition.wrapped import Wrapped, relayed
 from sundsbo_mpi.options import require_integer
+from sundsbo_mpi.outgoing import nothing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.composition.algorithm import State
     from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.outgoing import Outgoing
     from sundsbo_mpi.tasks.base import Task
 
 
 @dataclass(frozen=True)
-class MultiStep:
+class MultiStep(Wrapped):
     """A method that averages m times whatever it would average once, and so mixes with W^m.
 
     Where W changes, all rounds of iteration k mix with W_k.
@@ -32,7 +34,6 @@ class MultiStep:
         UsageError: m is less than 1.
     """
 
-    method: Algorithm
     steps: int
 
     def __post_init__(self) -> None:
@@ -58,42 +59,14 @@ class MultiStep:
         """Vectors sent to each neighbour per iteration, m times those of the method."""
         return self.steps * self.method.vectors
 
-    @property
-    def oracles(self) -> Oracles:
-        """What the method evaluates."""
-        return self.method.oracles
-
-    @property
-    def penalty(self) -> Callable[[int], Penalty | None]:
-        """The penalty of the method."""
-        return self.method.penalty
-
-    def start(self, task: Task) -> tuple[Variables, State]:
-        """Return the start of the method."""
-        return self.method.start(task)
-
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:
         """Do the method's step with every yield repeated."""
-        return (yield from _repeated(self.method.step(task, k, w, state), self.steps))
+        return (yield from relayed(self.method.step(task, k, w, state), self._average))
 
-    def defect(
-        self, k: int, w_next: Variables, w: Variables, state: State
-    ) -> dict[str, tuple[Tensor, Tensor]]:
-        """Return the invariants of the method, which hold for any doubly stochastic matrix."""
-        return self.method.defect(k, w_next, w, state)
-
-
-def _repeated(step: Exchange[T], times: int) -> Exchange[T]:
-    """Yield what ``step`` yields, then its average, and so on, and hand the last average back."""
-    averaged = None
-    while True:
-        try:
-            outgoing = step.send(averaged)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        for _ in range(times):
-            averaged = yield outgoing
-            outgoing = outgoing._replace(tensors=averaged)
+    def _average(self, outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
+        """Yield what is sent, then its average, and so on, and return the last average."""
+        for _ in range(self.steps):
+            outgoing = outgoing._replace(tensors=(yield outgoing), meanwhile=nothing)
+        return outgoing.tensors

@@ -6,9 +6,10 @@ local arithmetic, so the number of ``yield`` on the page is the number of commun
 
 Notation, for one variable ◇ of one agent, such as x: ``s`` = ◇^k, ``D_hat`` = D̂^k the stochastic
 direction at s, ``D`` = D^k the direction used, ``lam`` = λ^k its step size; all tensors are flat,
-of shape (d,), and never changed in place.  ``gradient()`` returns D̂^k and is asked for as late as
-the technique allows.  A memory ``m`` holds what iteration k needs of iteration k-1; its start makes
-the first iteration the right one without a special case.
+of shape (d,), and never changed in place; ``s.sub(D, alpha=lam)`` is s - lam D in one pass over
+memory.  ``gradient()`` returns D̂^k and is asked for as late as the technique allows.  A memory
+``m`` holds what iteration k needs of iteration k-1; its start makes the first iteration the right
+one without a special case.
 
 Sources: Table "More specific instances of SUN-DSBO" and its remarks (a), (b) in the SUN-DSBO paper;
 the original references are named at each technique.
@@ -110,7 +111,7 @@ def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[
     SUN-DSBO-SE, Algorithm 1; diffusion (Sayed, 2014).
     """
     D_hat = gradient()
-    s = yield s - lam * D_hat
+    s = yield s.sub(D_hat, alpha=lam)
     return s, Nothing()
 
 
@@ -122,7 +123,7 @@ def dgd_step(
     Non-ATC DGD, remark (a); D-PSGD (Lian et al., 2017).
     """
     s_bar = yield s
-    return s_bar - lam * gradient(), Nothing()
+    return s_bar.sub(gradient(), alpha=lam), Nothing()
 
 
 def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[tuple[Tensor, Any]]:
@@ -132,7 +133,7 @@ def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[
     """
     D_hat = gradient()
     D = yield m.D + D_hat - m.D_hat
-    s = yield s - lam * D
+    s = yield s.sub(D, alpha=lam)
     return s, Tracking(D, D_hat)
 
 
@@ -145,7 +146,7 @@ def semi_gt_step(
     """
     D_hat = gradient()
     D, s_bar = yield m.D + D_hat - m.D_hat, s
-    return s_bar - lam * D, Tracking(D, D_hat)
+    return s_bar.sub(D, alpha=lam), Tracking(D, D_hat)
 
 
 def non_atc_gt_step(
@@ -158,7 +159,7 @@ def non_atc_gt_step(
     D_bar, s_bar = yield m.D, s
     D_hat = gradient()
     D = D_bar + D_hat - m.D_hat
-    return s_bar - lam * D, Tracking(D, D_hat)
+    return s_bar.sub(D, alpha=lam), Tracking(D, D_hat)
 
 
 def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Exchange[tuple[Tensor, Any]]:
@@ -210,6 +211,17 @@ def suda_extra_step(
     return s_bar - (lam_D_hat - m.lam_D_hat), Diffused(s, lam_D_hat)
 
 
+def alone_step(
+    s: Tensor, gradient: Gradient, lam: float, _m: Nothing
+) -> Exchange[tuple[Tensor, Any]]:
+    """Descend without neighbours: ◇^{k+1} = ◇^k - λ^k D̂^k."""
+    yield ()  # the messages of other variables go first
+    return s - lam * gradient(), Nothing()
+
+
+ALONE = Technique(_no_memory, alone_step, _step_defect, rounds=0, vectors=0)
+"""The technique of a variable that is not sent; no user chooses it, so it stands in no table."""
+
 TECHNIQUES: Mapping[str, Technique] = {
     "se": Technique(_no_memory, se_step, _step_defect, rounds=1, vectors=1),
     "dgd": Technique(_no_memory, dgd_step, _step_defect, rounds=1, vectors=1),
@@ -233,17 +245,3 @@ def technique(name: str) -> Technique:
     if name not in TECHNIQUES:
         raise unknown("technique", name, TECHNIQUES)
     return TECHNIQUES[name]
-
-
-def projected(tracking: Technique, radius: float) -> Technique:
-    """Let a tracking technique end its step with the projection of ◇^{k+1} onto ‖◇‖ <= radius.
-
-    What is conserved, the average of D^k - D̂^k, does not involve ◇ and so survives.  A technique
-    that remembers ◇ conserves an average that the projection would break, and is not for this.
-    """
-
-    def step(s: Tensor, gradient: Gradient, lam: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
-        s, m = yield from tracking.step(s, gradient, lam, m)
-        return s * (radius / s.norm().clamp(min=radius)), m
-
-    return tracking._replace(step=step)

@@ -30,6 +30,14 @@ class Task(Protocol):
     - ``shards(*, agents, seed, **options) -> [shard, ...]`` (static): loads and divides the data on
       rank 0 alone; agent i is then built with ``shard=shards[i]``, a dict of numpy arrays;
     - ``to(device, dtype)``: called once after construction, to move the agent's data;
+    - ``saddle(x, y, theta, batch, mu) -> (S_x, S_y, g_theta)``: the gradients of
+      S = mu f_i(x, y) + g_i(x, y) - g_i(x, theta) in x and y, and that of g_i(x, theta) in theta,
+      all on ``batch``, as new flat tensors without a graph, which the caller will overwrite.  They
+      must be those of ``upper`` and ``lower`` but for rounding.  Methods that descend on S ask for
+      them in place of the losses, for speed: both losses may be evaluated together (unless a
+      normalisation sees its batch), shared parts once, and differentiated by hand;
+    - ``private``: the slice of x that the agent's data alone touch, where the agents' slices make
+      up x: f_j and g_j do not depend on it for j != i (for ``algorithm.private``);
     - ``lipschitz``: the smoothness L2 of G(x, .) where it is known, to judge ``gamma``;
     - ``train_samples`` and ``validation_samples``: shard sizes for the run file.
     """

@@ -10,6 +10,7 @@ from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
 from sundsbo_mpi.tasks.networks import CNN, MLP, MOST_UNITS
+from sundsbo_mpi.tasks.saddle import saddle_slopes
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
@@ -91,3 +92,25 @@ class HyperRepresentation(LabelledTask):
         """Return the mean cross-entropy on the training samples plus alpha |y|^2."""
         outputs = self.outputs(x, y, batch.train_inputs)
         return cross_entropy(outputs, batch.train_labels) + self.alpha * (y @ y)
+
+    def saddle(
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what ``tasks.base`` says of ``saddle``, by hand but for a convolutional network.
+
+        The representation of the training samples, the same for y and theta, is made once.
+        """
+        b = len(batch.train_places)
+        made, to_x = self._backbone.traced(x, batch.inputs)
+        representation = made.relu_()
+        logits, to_y = self._head.traced(y, representation)
+        logits_theta, to_theta = self._head.traced(theta, representation[:b])
+        slopes = saddle_slopes(logits, logits_theta, batch, mu, x.new_ones(b))
+        ((A, _),), ((A_theta, _),) = self._head.cut(y), self._head.cut(theta)
+        back = slopes.at_y @ A
+        back[:b].addmm_(slopes.at_theta, A_theta, alpha=-1)
+        return (
+            to_x(back.mul_(representation.sign())),
+            to_y(slopes.at_y).add_(y, alpha=2 * self.alpha),
+            to_theta(slopes.at_theta).add_(theta, alpha=2 * self.alpha),
+        )

@@ -13,6 +13,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
+from sundsbo_mpi.tasks.saddle import saddle_slopes
 from sundsbo_mpi.tasks.shards import Shard, labelled_shards
 from sundsbo_mpi.tasks.synthetic import synthetic_shards
 
@@ -149,6 +150,22 @@ class Hyperparameter(LabelledTask):
         outputs = self.outputs(x, y, batch.train_inputs)
         ridge = self._scale * (x.exp() @ y.view(self._shape).square().sum(dim=0))
         return cross_entropy(outputs, batch.train_labels) + ridge
+
+    def saddle(
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what ``tasks.base`` says of ``saddle``, by hand."""
+        logits = self.outputs(x, y, batch.inputs)
+        logits_theta = self.outputs(x, theta, batch.train_inputs)
+        ones = x.new_ones(len(batch.train_places))
+        slopes = saddle_slopes(logits, logits_theta, batch, mu, ones)
+        tau, tau_theta = y.view(self._shape), theta.view(self._shape)
+        rows, ridge = self._shape[0], self._scale * x.exp()
+        S_y = torch.addmm(2 * ridge * tau, slopes.at_y[:, -rows:].t(), batch.inputs)
+        at_theta = slopes.at_theta[:, -rows:].t()
+        g_theta = torch.addmm(2 * ridge * tau_theta, at_theta, batch.train_inputs)
+        S_x = ridge * (tau.square() - tau_theta.square()).sum(dim=0)
+        return S_x, S_y.flatten(), g_theta.flatten()
 
 
 def _subset(data: Dataset, sizes: dict[str, int], seed: int) -> Dataset:

@@ -23,14 +23,34 @@ LARGEST_BATCH = 100_000
 
 
 class Batch(NamedTuple):
-    """Training and validation samples; inputs are standardised, (b, features), the run's dtype."""
+    """Training samples, b of them, and then the validation samples, c of them."""
 
-    train_inputs: Tensor
-    train_labels: Tensor
+    inputs: Tensor
+    """Standardised, (b + c, features), of the run's dtype."""
+    labels: Tensor
+    """Shape (b + c,)."""
     train_places: Tensor
     """Where each training sample stands in the agent's shard, (b,)."""
-    validation_inputs: Tensor
-    validation_labels: Tensor
+
+    @property
+    def train_inputs(self) -> Tensor:
+        """Shape (b, features)."""
+        return self.inputs[: len(self.train_places)]
+
+    @property
+    def train_labels(self) -> Tensor:
+        """Shape (b,)."""
+        return self.labels[: len(self.train_places)]
+
+    @property
+    def validation_inputs(self) -> Tensor:
+        """Shape (c, features)."""
+        return self.inputs[len(self.train_places) :]
+
+    @property
+    def validation_labels(self) -> Tensor:
+        """Shape (c,)."""
+        return self.labels[len(self.train_places) :]
 
 
 class LabelledTask(ABC):
@@ -179,19 +199,21 @@ class LabelledTask(ABC):
         labels = self._data[f"{part}_labels"]
         everything = torch.arange(len(labels), device=self._device)
         for places in torch.split(everything, self.EVALUATED_AT_ONCE):
-            outputs = self.outputs(x, y, self._inputs(part, places))
+            outputs = self.outputs(x, y, self._standardised(self._rows(f"{part}_inputs", places)))
             losses.append(cross_entropy(outputs, labels[places], reduction="none"))
             right.append(outputs.argmax(dim=1) == labels[places])
         return torch.cat(losses), torch.cat(right)
 
-    def _inputs(self, part: str, places: Tensor) -> Tensor:
-        return (self._data[f"{part}_inputs"][places].to(self._dtype) - self._mean) / self._std
+    def _rows(self, name: str, places: Tensor) -> Tensor:
+        return self._data[name].index_select(0, places)
+
+    def _standardised(self, inputs: Tensor) -> Tensor:
+        return (inputs.to(self._dtype) - self._mean).div_(self._std)
 
     def _batch(self, train: Tensor, validation: Tensor) -> Batch:
-        return Batch(
-            self._inputs("train", train),
-            self._data["train_labels"][train],
-            train,
-            self._inputs("validation", validation),
-            self._data["validation_labels"][validation],
+        parts = {"train": train, "validation": validation}
+        inputs, labels = (
+            torch.cat([self._rows(f"{part}_{of}", places) for part, places in parts.items()])
+            for of in ("inputs", "labels")
         )
+        return Batch(self._standardised(inputs), labels, train)

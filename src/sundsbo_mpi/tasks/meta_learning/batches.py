@@ -12,6 +12,7 @@ from sundsbo_mpi.tasks.sampling import Epochs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from torch import Tensor
 
     from sundsbo_mpi.tasks.meta_learning.shards import Tasks
 
@@ -30,6 +31,17 @@ class Places(NamedTuple):
     tasks: Integers
     support: Integers
     query: Integers
+
+
+class Batch(NamedTuple):
+    """Tasks of the pool and the agent's images for them, standardised, of the run's dtype."""
+
+    tasks: Tensor
+    """Their numbers, (tasks,)."""
+    support: Tensor
+    """Shape (ways * shots, tasks, channels, height, width), ordered by class."""
+    query: Tensor
+    """Shape (ways * queries, tasks, channels, height, width), ordered by class."""
 
 
 class MetaBatches:

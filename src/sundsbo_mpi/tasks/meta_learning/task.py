@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from sundsbo_mpi.datasets import load_characters
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.meta_learning.backbone import MOST_CHANNELS, Backbone
-from sundsbo_mpi.tasks.meta_learning.batches import MetaBatches
+from sundsbo_mpi.tasks.meta_learning.batches import Batch, MetaBatches
 from sundsbo_mpi.tasks.meta_learning.heads import NewTasks, checked_fit, head_loss
 from sundsbo_mpi.tasks.meta_learning.shards import (
     Shard,
@@ -24,17 +24,6 @@ from sundsbo_mpi.tasks.meta_learning.shards import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-class Batch(NamedTuple):
-    """Tasks of the pool and the agent's images for them, standardised, of the run's dtype."""
-
-    tasks: Tensor
-    """Their numbers, (tasks,)."""
-    support: Tensor
-    """Shape (ways * shots, tasks, channels, height, width), ordered by class."""
-    query: Tensor
-    """Shape (ways * queries, tasks, channels, height, width), ordered by class."""
 
 
 class MetaLearning:
@@ -202,8 +191,17 @@ class MetaLearning:
 
     def lower(self, x: Tensor, y: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy on the support images plus the mean of C_r |y_s|^2."""
-        heads = self._heads(y, batch)
-        return self._loss(x, heads, batch.support) + self._penalty(heads)
+        return self._lower(self._heads(y, batch), self._backbone(x, batch.support))
+
+    def saddle(
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what ``tasks.base`` says of ``saddle``; the support features are made once."""
+        at = x, y, theta = tuple(v.detach().requires_grad_() for v in (x, y, theta))
+        features = self._backbone(x, batch.support)
+        g, g_at_theta = (self._lower(self._heads(v, batch), features) for v in (y, theta))
+        S_x, S_y, S_theta = torch.autograd.grad(mu * self.upper(x, y, batch) + g - g_at_theta, at)
+        return S_x, S_y, -S_theta
 
     def single_level(self, x: Tensor, y: Tensor, batch: Batch) -> Tensor:
         """Return the ordinary training loss of both kinds of images, with g's regulariser.
@@ -237,6 +235,9 @@ class MetaLearning:
 
     def _loss(self, x: Tensor, heads: Tensor, images: Tensor) -> Tensor:
         return head_loss(heads, self._backbone(x, images))
+
+    def _lower(self, heads: Tensor, features: Tensor) -> Tensor:
+        return head_loss(heads, features) + self._penalty(heads)
 
     def _penalty(self, heads: Tensor) -> Tensor:
         return self._regularisation * heads.square().sum() / len(heads)

@@ -1,0 +1,56 @@
+"""The gradient of the saddle function at a classifier's outputs, without autograd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.tasks.labelled import Batch
+
+
+class Slopes(NamedTuple):
+    """Derivatives of S = mu f(x, y) + g(x, y) - g(x, theta), and of g(x, theta)."""
+
+    at_y: Tensor
+    """Of S, with respect to the logits of all samples at y, (b + c, classes)."""
+    at_theta: Tensor
+    """Of g(x, theta), with respect to the logits of the training samples, (b, classes)."""
+    at_weights: Tensor
+    """Of S, with respect to the weight of each training sample, (b,)."""
+
+
+def saddle_slopes(
+    logits: Tensor, logits_theta: Tensor, batch: Batch, mu: float, weights: Tensor
+) -> Slopes:
+    """Differentiate S where f and g, but for a regulariser, are means of cross-entropies L.
+
+    With h the logits,
+        f(x, y) = mean over the validation samples of L(h(input; x, y), label)
+        g(x, y) = mean over the training samples j of weight_j L(h(input_j; x, y), label_j)
+
+    Args:
+        logits: At y, of the b training samples and then of the c validation samples.
+        logits_theta: At theta, of the training samples.
+        batch: The samples.
+        mu: Weight of f.
+        weights: Of the training samples, (b,).
+    """
+    b, c = len(weights), len(logits) - len(weights)
+    losses, slopes = _cross_entropies(
+        torch.cat([logits, logits_theta]), torch.cat([batch.labels, batch.train_labels])
+    )
+    share = weights / b
+    slopes.mul_(torch.cat([share, share.new_full((c,), mu / c), share]).unsqueeze(1))
+    return Slopes(slopes[: b + c], slopes[b + c :], (losses[:b] - losses[b + c :]) / b)
+
+
+def _cross_entropies(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return L of each sample, (samples,), and its gradient softmax(h) - e_label."""
+    log_p = logits.log_softmax(dim=1)
+    column = labels.unsqueeze(1)
+    losses = -log_p.gather(1, column).squeeze(1)
+    return losses, log_p.exp_().scatter_add_(1, column, log_p.new_full(column.shape, -1.0))
