@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 PANELS = ("iterations", "seconds of training", "bytes sent per agent (payload, mean)")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-NOT_IN_LABELS = {"save_final", "data_dir", "device", "eval_every"}
+NOT_IN_LABELS = {"save_final", "data_dir", "device", "eval_every", "max_walltime"}
 MOST_IN_LABEL = 3
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -45,10 +45,10 @@ def draw_runs(runs: Sequence[RunData], metric: str | None, output: Path) -> None
     panels = figure.subplots(1, 3, sharey=True)
     prepare(panels)
     panels[0].set_ylabel(axis_label(name))
-    if _positive(runs, name):
+    if positive(runs, name):
         panels[0].set_yscale("log")
     for number, (run, label) in enumerate(zip(runs, labels(runs), strict=True)):
-        _draw(panels, run, name, {"label": label, **_style(number)})
+        _draw(panels, run, name, {"label": label, **style(number)})
     _legend(figure, panels[0], dashed=any(f"{name}_local" in run.curves for run in runs))
     save_picture(figure, output)
 
@@ -134,20 +134,27 @@ def labels(runs: Sequence[RunData]) -> list[str]:
 
     Where that is too much to read, or nothing, the file's name is taken.
     """
-    settings = [_flatten(run.config) for run in runs]
+    named = short_labels(runs)
+    if len(set(named)) == len(runs):
+        return named
+    return [f"{run.attributes.get('algorithm', 'run')} ({run.path.stem})" for run in runs]
+
+
+def short_labels(runs: Sequence[RunData]) -> list[str]:
+    """Name each run by its algorithm and, unless that is too much to read, by its settings.
+
+    Several runs may get the same name.
+    """
+    settings = [flatten(run.config) for run in runs]
     keys = dict.fromkeys(key for setting in settings for key in setting)
     algorithms = [str(run.attributes.get("algorithm", "run")) for run in runs]
     differing = [key for key in keys if _sets_apart(key, settings, algorithms)]
-    if 0 < len(differing) <= MOST_IN_LABEL:
-        named = [
-            ", ".join([name] + [_said(key, setting) for key in differing if _said(key, setting)])
-            for name, setting in zip(algorithms, settings, strict=True)
-        ]
-    else:
-        named = algorithms
-    if len(set(named)) == len(runs):
-        return named
-    return [f"{name} ({run.path.stem})" for name, run in zip(algorithms, runs, strict=True)]
+    if len(differing) > MOST_IN_LABEL:
+        return algorithms
+    return [
+        ", ".join([name] + [_said(key, setting) for key in differing if _said(key, setting)])
+        for name, setting in zip(algorithms, settings, strict=True)
+    ]
 
 
 def _said(key: str, setting: dict[str, str]) -> str:
@@ -166,18 +173,20 @@ def _known(run: RunData, name: str) -> bool:
     return name in run.curves and bool(np.isfinite(run.curves[name]).any())
 
 
-def _positive(runs: Sequence[RunData], name: str) -> bool:
+def positive(runs: Sequence[RunData], name: str) -> bool:
+    """Say whether a metric belongs on a logarithmic axis: less is better, or a consensus error."""
     if direction(name) >= 0 and "/" not in name:
         return False
     values = np.concatenate([run.curves[name] for run in runs])
     return bool((values[np.isfinite(values)] > 0).any())
 
 
-def _flatten(config: Any, prefix: str = "") -> dict[str, str]:
+def flatten(config: Any, prefix: str = "") -> dict[str, str]:
+    """Return a configuration as text by dotted key."""
     flat: dict[str, str] = {}
     for key, value in config.items():
         if isinstance(value, dict):
-            flat |= _flatten(value, f"{prefix}{key}.")
+            flat |= flatten(value, f"{prefix}{key}.")
         else:
             flat[prefix + key] = value if isinstance(value, str) else json.dumps(value)
     return flat
@@ -190,7 +199,8 @@ def _sets_apart(key: str, settings: list[dict[str, str]], algorithms: list[str])
     return says_something and len(set(found)) > 1 and found != algorithms
 
 
-def _style(number: int) -> dict[str, Any]:
+def style(number: int) -> dict[str, Any]:
+    """Return the look of a curve by its number: neighbours differ in colour and in marker."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
+
+from sundsbo_mpi.texttable import DASH, number, size, table
+from sundsbo_mpi.topology import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.runfile import RunData
 
-NONE = "–"
 HIGHER = ("accuracy", "auc", "gap")
 LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
 
@@ -46,25 +48,25 @@ def direction(metric: str) -> int:
 
 def _facts(run: RunData) -> Table:
     about = run.attributes
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    facts.add_column(overflow="fold")
     rows = (
         ("run", run.path),
         ("status", _status(run)),
         ("task", _join(about, "task", "dataset")),
-        ("algorithm", _join(about, "algorithm", "techniques", "estimator")),
+        ("algorithm", _join(about, "algorithm", "techniques", "estimator", "messages")),
         ("agents", f"{run.agent_count} on {_hosts(run)}"),
         ("topology", _topology(run)),
         ("iterations", _iterations(run)),
-        ("seed", about.get("seed", NONE)),
+        ("seed", about.get("seed", DASH)),
         ("time", _time(run)),
-        ("MPI", _library(str(about.get("mpi_library", NONE)))),
+        ("MPI", library(str(about.get("mpi_library", DASH)))),
     )
     for name, value in rows:
         # Text, not str: names of files and topologies may hold rich's square brackets.
-        table.add_row(name, Text(str(value)))
-    return table
+        facts.add_row(name, Text(str(value)))
+    return facts
 
 
 def _status(run: RunData) -> str:
@@ -75,7 +77,7 @@ def _status(run: RunData) -> str:
 
 
 def _join(about: Any, *names: str) -> str:
-    return ", ".join(str(about[name]) for name in names if about.get(name)) or NONE
+    return ", ".join(str(about[name]) for name in names if about.get(name)) or DASH
 
 
 def _hosts(run: RunData) -> str:
@@ -87,8 +89,8 @@ def _hosts(run: RunData) -> str:
 
 def _topology(run: RunData) -> str:
     words = [str(run.attributes.get("topology", f"{len(run.edges)} directed edges"))]
-    if "rho" in run.attributes:
-        words.append(f"rho {run.attributes['rho']:.4g}")
+    if (rho := run.attributes.get("rho")) is not None:
+        words.append(f"rho {rho:.{digits(rho, 4)}g}")
     return ", ".join(words)
 
 
@@ -101,74 +103,54 @@ def _iterations(run: RunData) -> str:
 
 def _time(run: RunData) -> str:
     if not run.rows:
-        return NONE
+        return DASH
     return f"{_duration(run.elapsed_s[-1])} of training, {_duration(run.wall_s[-1])} in all"
 
 
-def _library(version: str) -> str:
+def library(version: str) -> str:
+    """Return the name and the number of an MPI library's description of itself."""
     # Libraries add their build's whole history, after a comma or on further lines.
     return " ".join(re.split(r"[,\n]", version)[0].split())
 
 
-def _metrics(run: RunData) -> Table:
-    table = _table("metric", "first", "best", "at", "last")
+def _metrics(run: RunData) -> RenderableType:
+    rows = []
     for name, curve in run.curves.items():
         if "/" in name or np.isnan(curve).all():
             continue
-        best = at = NONE
+        best = at = DASH
         if direction(name):
             where = int(np.nanargmax(direction(name) * curve))
-            best, at = _number(curve[where]), str(run.iteration[where])
-        table.add_row(Text(name), _number(curve[0]), best, at, _number(curve[-1]))
-    return table
+            best, at = number(curve[where]), str(run.iteration[where])
+        rows.append((name, number(curve[0]), best, at, number(curve[-1])))
+    return table(("metric", "first", "best", "at", "last"), rows)
 
 
-def _variables(run: RunData) -> Table:
-    table = _table("variable", "consensus", "largest", "last", "invariant, largest")
-    for name, curve in run.consensus.items():
-        first, last = _number(curve[0]), _number(curve[-1])
-        table.add_row(name, first, _largest(curve), last, _largest(run.invariant[name]))
-    return table
+def _variables(run: RunData) -> RenderableType:
+    rows = [
+        (
+            *(name, number(curve[0]), _largest(curve), number(curve[-1])),
+            _largest(run.invariant[name]),
+        )
+        for name, curve in run.consensus.items()
+    ]
+    return table(("variable", "consensus", "largest", "last", "invariant, largest"), rows)
 
 
-def _costs(run: RunData) -> Table:
-    table = _table("per agent", "min", "median", "max", "all agents")
+def _costs(run: RunData) -> RenderableType:
+    rows = []
     for name, counted in run.agents.items():
         last = counted[-1]
-        show = _bytes if name.startswith("bytes") else _number
+        show = partial(size, digits=4) if name.startswith("bytes") else number
         shown = [show(pick(last)) for pick in (np.min, np.median, np.max)]
-        total = NONE if name == "rounds" else show(last.sum())
-        table.add_row(name.replace("_", " "), *shown, total)
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
+        total = DASH if name.startswith("rounds") else show(last.sum())
+        rows.append((name.replace("_", " "), *shown, total))
+    return table(("per agent", "min", "median", "max", "all agents"), rows)
 
 
 def _largest(curve: Iterable[float]) -> str:
     known = [value for value in curve if not np.isnan(value)]
-    return _number(max(known)) if known else NONE
-
-
-def _number(value: float) -> str:
-    if np.isnan(value):
-        return NONE
-    if float(value).is_integer() and abs(value) < 1e9:
-        return f"{int(value)}"
-    return f"{value:.4g}"
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.4g} {unit}"
-        count /= 1000
-    return f"{count:.4g} TB"
+    return number(max(known)) if known else DASH
 
 
 def _duration(seconds: float) -> str:

@@ -11,12 +11,28 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition import Oracles
 
 
+LEGEND = (
+    "level: of the lower problem, S.C. must be strongly convex, N.C. may be nonconvex; "
+    "gradients: heterogeneity assumed of the upper/lower ones, BG bounded, BG* bounded at the "
+    "lower solution, BGD bounded dissimilarity, Free none, Free- other conditions; "
+    "- not in the paper's comparison; oracles: gradients of f and g, HVP and JVP Hessian- and "
+    "Jacobian-vector products of g (of dsbo and gossip-dsbo with a matrix), per iteration with "
+    "default options; sent: rounds/vectors per iteration to each neighbour, a vector being as "
+    "long as its variable; W: any doubly stochastic matrices, even changing ones, or symmetric "
+    "ones, of which all eigenvalues exceed -1/3 where it says so, as those of (I + W)/2 always "
+    "do (--set algorithm.lazy=true), and for which there is no theory where they change."
+)
+"""What the columns of the algorithms mean."""
+
+
 @click.command(name="list")
 def command() -> None:
-    """List algorithms, estimators, techniques, tasks, topologies and presets."""
+    """List algorithms, techniques, compressors, transports, tasks, topologies and presets."""
     from rich.console import Console
 
+    from sundsbo_mpi.comm.transports import TRANSPORTS
     from sundsbo_mpi.composition.estimators import ESTIMATORS
+    from sundsbo_mpi.composition.rounding import WIRE_DTYPES
     from sundsbo_mpi.composition.techniques import TECHNIQUES
     from sundsbo_mpi.settings import presets
     from sundsbo_mpi.tasks import DESCRIPTIONS
@@ -25,27 +41,39 @@ def command() -> None:
     console = Console(highlight=False)
     console.print(_algorithms())
     console.print(
-        "level: of the lower problem, S.C. must be strongly convex, N.C. may be nonconvex; "
-        "gradients: heterogeneity assumed of the upper/lower ones, BG bounded, BG* bounded at the "
-        "lower solution, BGD bounded dissimilarity, Free none, Free- other conditions; "
-        "- not in the paper's comparison; oracles: gradients of f and g, HVP and JVP Hessian- and "
-        "Jacobian-vector products of g (of dsbo and gossip-dsbo with a matrix), per iteration with "
-        "default options; sent: rounds/vectors per iteration to each neighbour, a vector being as "
-        "long as its variable; W: any doubly stochastic matrices, even changing ones, or symmetric "
-        "ones, of which all eigenvalues exceed -1/3 where it says so, as those of (I + W)/2 always "
-        "do (--set algorithm.lazy=true), and for which there is no theory where they change.\n",
+        f"{LEGEND}\n",
         markup=False,
     )
     for title, names in (
         ("estimators", ESTIMATORS),
         ("techniques of a variable (--set algorithm.x=NAME)", TECHNIQUES),
+        ("16-bit messages (--set algorithm.wire=NAME)", WIRE_DTYPES),
         ("topologies", BUILDERS | SEQUENCES),
         ("presets", presets()),
     ):
         console.print(f"[bold]{title}[/bold]: {', '.join(names)}")
-    console.print("[bold]tasks[/bold]:")
-    for name, description in DESCRIPTIONS.items():
-        console.print(f"  {name}: {description}", markup=False)
+    transports = {name: transport.about for name, transport in TRANSPORTS.items()}
+    for title, described in (
+        ("compressors of messages (--set algorithm.compressor=NAME)", _compressors()),
+        ("transports of messages (--transport NAME)", transports),
+        ("tasks", DESCRIPTIONS),
+    ):
+        console.print(f"[bold]{title}[/bold]:")
+        for name, description in described.items():
+            console.print(f"  {name}: {description}", markup=False)
+
+
+def _compressors() -> dict[str, str]:
+    """Describe each by the options that it heeds, with their values unless others are set."""
+    from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
+
+    described = {}
+    for name, offer in COMPRESSORS.items():
+        values = {option: getattr(Coarseness, option) for option in offer.options}
+        values["gamma_c"] = offer.gamma_c
+        said = ", ".join(f"{option}={value:g}" for option, value in values.items())
+        described[name] = said if offer.dense else f"{said}; not with EXTRA or ED"
+    return described
 
 
 def _oracles(price: Oracles) -> str:

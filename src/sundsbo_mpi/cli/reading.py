@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,6 +12,7 @@ from sundsbo_mpi.topology import FORMATS, Reading
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+T = TypeVar("T")
 _OPTIONS = (
     click.option(
         "--format",
@@ -26,14 +27,14 @@ _OPTIONS = (
 )
 
 
-def reading_options(command: Callable[..., None]) -> Callable[..., None]:
+def reading_options(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command the flags, and hand it what they say as the argument ``reading``."""
 
     @wraps(command)
     def read(
         *args: Any, form: str | None, weights: str | None, undirected: bool, **options: Any
-    ) -> None:
-        command(*args, reading=Reading(form, weights, undirected), **options)
+    ) -> T:
+        return command(*args, reading=Reading(form, weights, undirected), **options)
 
     for option in reversed(_OPTIONS):
         read = option(read)

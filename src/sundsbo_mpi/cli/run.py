@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sundsbo_mpi.cli.reading import reading_options
+from sundsbo_mpi.comm.transports import TRANSPORTS
 
 if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     "--topology", metavar="FILE", help="Weight matrix or graph; its size is the number of ranks."
 )
 @reading_options
+@click.option(
+    "--place", is_flag=True, help="Choose each rank's agent so that few links cross nodes."
+)
 @click.option("--task", metavar="NAME|FILE.py:CLASS", help="Problem to solve.")
 @click.option("--dataset", metavar="NAME", help="Data set of the task.")
 @click.option("--data-dir", metavar="DIR", help="Where the data set's files are.")
@@ -32,6 +36,20 @@ if TYPE_CHECKING:
     "--stationarity", is_flag=True, help="Measure the penalised problem's gradient (slow)."
 )
 @click.option("--save-final", is_flag=True, help="Keep every agent's last iterate in the run file.")
+@click.option(
+    "--max-walltime", type=float, metavar="SECONDS", help="Stop together after so long; exit 85."
+)
+@click.option(
+    "--overlap", metavar="auto|always|never", help="Move messages while the gradient is computed."
+)
+@click.option(
+    "--transport",
+    metavar="|".join(TRANSPORTS),
+    help="What messages travel over; 'sundsbo-mpi list' tells.",
+)
+@click.option(
+    "--gpu-direct", is_flag=True, help="Hand GPU buffers to an MPI library built for these GPUs."
+)
 @click.option("--preset", metavar="NAME", help="Settings in the package, such as paper/toy.")
 @click.option(
     "--config",
@@ -42,14 +60,15 @@ if TYPE_CHECKING:
     "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
 )
 @click.option("--output", metavar="FILE.h5", help="Run file; by default a new name.")
-@click.option("--overwrite", is_flag=True, help="Replace the run file if it exists.")
+@click.option("--overwrite", is_flag=True, help="Replace the run file, or trace, if it exists.")
+@click.option("--trace", metavar="FILE.json", help="Timeline of all agents for ui.perfetto.dev.")
 def command(
     reading: Reading,
     preset: str | None,
     config: str | None,
     sets: tuple[str, ...],
     **flags: Any,
-) -> None:
+) -> int:
     """Run a decentralised method; each MPI rank is one agent.
 
     \b
@@ -67,7 +86,7 @@ def command(
     from sundsbo_mpi.settings import flag_settings, merge
 
     layer = merge({"topology": _given(dataclasses.asdict(reading))}, flag_settings(_given(flags)))
-    run(Request(flags=layer, sets=sets, preset=preset, file=config))
+    return run(Request(flags=layer, sets=sets, preset=preset, file=config))
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

@@ -23,11 +23,11 @@ def command(run: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document(data), allow_nan=False))
         return
-    from rich.console import Console
 
     from sundsbo_mpi.summary import render_summary
+    from sundsbo_mpi.texttable import console
 
-    Console(highlight=False).print(render_summary(data))
+    console().print(render_summary(data))
 
 
 def document(run: RunData) -> dict[str, Any]:

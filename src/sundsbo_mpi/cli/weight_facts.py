@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sundsbo_mpi.algorithms.safety import safe_for
-from sundsbo_mpi.topology.spectrum import second_modulus
+from sundsbo_mpi.topology import digits
+from sundsbo_mpi.topology.spectrum import DENSE_UP_TO, second_modulus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ def _degrees(W: csr_array) -> NDArray[np.int64]:
 
 def _spectrum(mixing: Mixing) -> dict[str, str]:
     return {
-        "rho": f"{round(mixing.rho, 12):.9g}",
+        "rho": _share(mixing.rho),
         "spectral gap 1 - rho": f"{mixing.spectral_gap:.6g}",
         **_smallest(mixing),
     }
@@ -58,16 +59,21 @@ def _smallest(mixing: Mixing) -> dict[str, str]:
 
 
 def _sequence(mixing: Mixing) -> dict[str, str]:
-    each = [second_modulus([W]) for W in mixing.sample]
     period = len(mixing.matrices)
     told = {
-        "matrices": f"{period} in turn" if period else f"{len(each)} draws looked at",
+        "matrices": f"{period} in turn" if period else f"{len(mixing.sample)} draws looked at",
         "symmetric": "yes" if mixing.symmetric else "no",
-        "rho of each": f"{min(each):.6g} to {max(each):.6g}, mean {np.mean(each):.6g}",
     }
+    if mixing.agents <= DENSE_UP_TO:
+        each = [second_modulus([W]) for W in mixing.sample]
+        told["rho of each"] = f"{min(each):.6g} to {max(each):.6g}, mean {np.mean(each):.6g}"
     if period:
-        told["rho of their product"] = f"{round(mixing.rho**period, 12):.9g}"
-    return told | {"rho per iteration": f"{round(mixing.rho, 12):.9g}"} | _smallest(mixing)
+        told["rho of their product"] = _share(mixing.rho**period)
+    return told | {"rho per iteration": _share(mixing.rho)} | _smallest(mixing)
+
+
+def _share(rho: float) -> str:
+    return f"{round(rho, 12):.{digits(rho, 9)}g}"
 
 
 def _methods(mixing: Mixing) -> dict[str, str]:

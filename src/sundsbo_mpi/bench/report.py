@@ -1,0 +1,140 @@
+"""What a bench found, as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Group
+from rich.text import Text
+
+from sundsbo_mpi.bench.model import CLASSES
+from sundsbo_mpi.bench.parts import ALL
+from sundsbo_mpi.bench.record import NOTHING
+from sundsbo_mpi.summary import library
+from sundsbo_mpi.texttable import DASH, seconds, size, table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sundsbo_mpi.bench.record import Bench, Key, Sent, Series
+
+EXPLAINED = (
+    "Seconds are medians over the repeats, then over the ranks, and in brackets those that 95 % of "
+    "the ranks stay below. A round packs, exchanges and mixes; its exchange is posted and waited "
+    "for; those of mpi-... are MPI alone."
+)
+
+
+def render_bench(bench: Bench) -> RenderableType:
+    """Say where it ran, what exchanges cost by size, and what the model makes of it."""
+    parts: list[RenderableType] = [_facts(bench), *_by_size(bench)]
+    parts.append(Text(EXPLAINED))
+    if len(bench.edges):
+        parts += [_pairs(bench), _links(bench), _checks(bench)]
+    return Group(*parts)
+
+
+def _facts(bench: Bench) -> Text:
+    about, ranks = bench.attributes, bench.ranks
+    nodes = len(np.unique(ranks["node"]))
+    bound = ", ".join(dict.fromkeys(ranks["cores"].tolist()))
+    return Text(
+        f"{len(ranks['host'])} ranks on {nodes} node{'s' * (nodes != 1)} (cores {bound}); "
+        f"{about['topology']}; {library(str(about['mpi_library']))}; {about['repeats']} repeats"
+    )
+
+
+def _by_size(bench: Bench) -> list[RenderableType]:
+    shown = []
+    for links in dict.fromkeys(key.links for key in bench.series if key.links != NOTHING):
+        of_links = {key: s for key, s in bench.series.items() if key.links == links}
+        what = "all links" if links == ALL else f"links of the {links}"
+        shown.append(_series_table(bench, f"exchanges with the neighbours, {what}", of_links))
+    beside = {key: s for key, s in bench.series.items() if key.links == NOTHING}
+    shown.append(_series_table(bench, "beside them", beside))
+    return shown
+
+
+def _series_table(bench: Bench, title: str, found: dict[Key, Series]) -> RenderableType:
+    header = ("what", "transport", "buffers", *(size(b) for b in bench.sizes))
+    rows = [
+        (
+            key.what,
+            DASH if key.transport == NOTHING else key.transport,
+            key.buffers,
+            *(_spread(of_ranks) for of_ranks in series.median),
+        )
+        for key, series in sorted(found.items())
+    ]
+    return table(header, rows, title=title, words=3, whole=3)
+
+
+def _spread(of_ranks: np.ndarray) -> str:
+    return f"{seconds(float(np.median(of_ranks)))} [{seconds(float(np.percentile(of_ranks, 95)))}]"
+
+
+def _pairs(bench: Bench) -> RenderableType:
+    pairs, node = bench.pairs, bench.ranks["node"]
+    together = node[pairs["first"]] == node[pairs["second"]]
+    rows = []
+    for kind, chosen in zip(CLASSES, (together, ~together), strict=True):
+        if chosen.any():
+            latency, bandwidth = pairs["latency_s"][chosen], pairs["bandwidth"][chosen]
+            late, slow = np.percentile(latency, 95), np.percentile(bandwidth, 5)
+            rows.append(
+                (
+                    kind,
+                    str(chosen.sum()),
+                    f"{seconds(float(np.median(latency)))} [{seconds(float(late))}]",
+                    f"{size(float(np.median(bandwidth)))}/s [{size(float(slow))}/s]",
+                )
+            )
+    title = (
+        f"pairs of neighbours, both directions at once: seconds of {size(bench.sizes.min())}, "
+        f"bytes per second and direction of {size(bench.sizes.max())} (in brackets the slowest 5 %)"
+    )
+    return table(("link", "pairs", "latency", "bandwidth"), rows, title=title, whole=1)
+
+
+def _links(bench: Bench) -> RenderableType:
+    rows = [
+        (
+            transport,
+            buffers,
+            kind,
+            seconds(fitted.alpha),
+            f"{size(1 / fitted.beta)}/s" if fitted.beta else DASH,
+            f"{100 * fitted.error:.0f} %",
+        )
+        for (transport, buffers), fits in bench.links.items()
+        for kind, fitted in fits.items()
+    ]
+    title = "fitted to the rounds: seconds per neighbour = alpha + beta bytes"
+    header = ("transport", "buffers", "link", "alpha", "1/beta", "largest error")
+    return table(header, rows, title=title, words=3, whole=3)
+
+
+def _checks(bench: Bench) -> RenderableType:
+    header = ("transport", "buffers", *map(_sent, bench.methods))
+    rows = [
+        (
+            transport,
+            buffers,
+            *(_compared(p, m) for p, m in zip(*check, strict=True)),
+        )
+        for (transport, buffers), check in bench.checks.items()
+    ]
+    title = (
+        f"the rounds of an iteration with x of {bench.attributes['payload_x']} and y of "
+        f"{bench.attributes['payload_y']} numbers: predicted / measured"
+    )
+    return table(header, rows, title=title, words=2, whole=2)
+
+
+def _compared(predicted: float, measured: float) -> str:
+    return f"{seconds(predicted)} / {seconds(measured)} = {predicted / measured:.2f}"
+
+
+def _sent(sent: Sent) -> str:
+    return f"{sent.name}: {sent.rounds} round{'s' * (sent.rounds != 1)}, {size(sent.bytes)}"

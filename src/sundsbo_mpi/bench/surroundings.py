@@ -1,0 +1,70 @@
+"""What must be known about a bench to read its figures: software, hosts, and who ran where."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sundsbo_mpi.bench.cases import STAGED
+from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.launcher import find_launcher
+from sundsbo_mpi.versions import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sundsbo_mpi.bench.cases import Ground
+    from sundsbo_mpi.bench.messages import Sizes
+    from sundsbo_mpi.topology import Mixing
+
+TUNING = ("OMPI_MCA_", "PRTE_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "OMP_")
+"""Beginnings of the variables that choose how MPI moves bytes and where ranks run."""
+
+
+def about(
+    weights: Mixing, repeats: int, payload: Sizes, routes: Mapping[str, str]
+) -> dict[str, str | int | float]:
+    """Return the attributes of the file; ``routes`` as ``Carried`` returns them."""
+    chosen = {name: value for name, value in os.environ.items() if name.startswith(TUNING)}
+    facts: dict[str, str | int | float] = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "topology": weights.description,
+        "topology_sha256": weights.sha256,
+        "repeats": repeats,
+        "payload_x": payload.x,
+        "payload_y": payload.y,
+        "mpi_library": world.library_version(),
+        "transports": json.dumps(routes),
+        "launcher": find_launcher().name,
+        "environment": json.dumps(dict(sorted(chosen.items()))),
+    }
+    return facts | {f"version_{name}": found for name, found in versions().items()}
+
+
+def ranks(ground: Ground) -> dict[str, Any] | None:
+    """Return, on rank 0, where every rank runs; collective."""
+    here = ground.local
+    rank = ground.tally.agent
+    own = {
+        "host": here.names[rank],
+        "node": here.hosts[rank],
+        "device": str(ground.devices.get(STAGED, "cpu")),
+        "cores": core_ranges(here.cores[here.rank]),
+    }
+    everyone = ground.tally.gather(own)
+    if everyone is None:
+        return None
+    return {name: np.array([facts[name] for facts in everyone]) for name in own}
+
+
+def core_ranges(cores: Collection[int]) -> str:
+    """Write the cores that a rank may run on, such as ``0-3,8``."""
+    ordered = sorted(cores)
+    breaks = [place for place, (a, b) in enumerate(pairwise(ordered), 1) if b != a + 1]
+    spans = [ordered[a:b] for a, b in pairwise([0, *breaks, len(ordered)])]
+    return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else f"{s[0]}" for s in spans if s)

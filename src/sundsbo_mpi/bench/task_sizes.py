@@ -1,0 +1,34 @@
+"""The lengths of a task's variables, found by building it; needs torch and the task's data."""
+
+from __future__ import annotations
+
+from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.inspection import construct
+from sundsbo_mpi.tasks import load_task
+
+
+def task_sizes(name: str, sets: tuple[str, ...], agents: int) -> tuple[int, int]:
+    """Return d_x and d_y of a task for so many agents.
+
+    Args:
+        name: As for ``tasks.load_task``.
+        sets: Settings ``task.key=value``.
+        agents: Among whom the data are divided.
+
+    Raises:
+        UsageError: there is no such task or setting, or it cannot be built for so many agents.
+    """
+    if odd := next((text for text in sets if not text.strip().startswith("task.")), None):
+        raise UsageError(
+            f"--set {odd}: expected task.KEY=VALUE or algorithm.KEY=VALUE, since nothing is run."
+        )
+    config = resolve(Request(flags={"task": {"name": name}}, sets=sets))
+    task_class, options = load_task(name), config.task_options
+    given = {"agent": 0, "agents": agents, "seed": config.run.seed}
+    divide = getattr(task_class, "shards", None)
+    if divide is not None:
+        shards = divide(agents=agents, seed=config.run.seed, **options)
+        given["shard"] = next(iter(shards))
+    sizes = construct(task_class, given | options).sizes
+    return sizes["x"], sizes["y"]

@@ -1,0 +1,117 @@
+"""``sundsbo-mpi bench``: what exchanges cost here; start any number of ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sundsbo_mpi.cli.reading import reading_options
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.options import require_integer
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.topology import Reading
+
+SIZES = "4,1024,16384,262144,1048576,4194304"
+PAYLOAD = "50000,238510"
+LARGEST = 2**30
+"""Bytes of a message, and numbers of a variable."""
+
+
+@click.command()
+@click.option("--topology", metavar="FILE", help="Whose links are measured; else a ring.")
+@reading_options
+@click.option(
+    "--sizes", default=SIZES, show_default=True, metavar="BYTES,...", help="Of the messages."
+)
+@click.option(
+    "--payload",
+    default=PAYLOAD,
+    show_default=True,
+    metavar="D_X,D_Y",
+    help="Lengths of x and y in the iterations that are checked.",
+)
+@click.option(
+    "--repeats", type=int, default=20, show_default=True, metavar="R", help="Of every timing."
+)
+@click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
+@click.option("--gpu-direct", is_flag=True, help="Hand GPU buffers to MPI too; it may crash.")
+@click.option("--output", metavar="FILE.h5", help="File for predict and compare; else none.")
+@click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
+def command(sizes: str, payload: str, reading: Reading, **others: Any) -> None:
+    """Measure what exchanges between neighbours cost on these ranks.
+
+    \b
+    mpirun -n 10 sundsbo-mpi bench --topology ring.npz --output here.h5
+    srun sundsbo-mpi bench --sizes 4,65536,1048576 --repeats 50
+
+    Every transport is timed for every size of message, in averaging rounds as a run does them, and
+    beside it bare MPI: neighbourhood collectives, allreduce, a copy, the weighted sum. All take
+    turns within each repeat, after a warm-up and a barrier. Where links lead to the same and to
+    other nodes, each class is timed by itself too, and so is each pair of neighbours. To each class
+    is fitted alpha + beta bytes per neighbour and round; the sum is checked against rounds with the
+    messages of an iteration of SUN-DSBO, one vector per variable (SE), two rounds of them (GT), or
+    one round of two (semi- and non-ATC GT).
+
+    To put the OSU benchmarks beside it, start 'osu_neighbor_alltoallv' (7.1 or later) on as many
+    ranks, placed alike, with the same message sizes (-m 4:4194304), and compare its average
+    latency with the exchange of mpi-blocking: it too sends a message of the size to each
+    neighbour, of a Cartesian grid unless told otherwise.
+    """  # noqa: D301  (click takes the character \b, not a backslash)
+    require_integer("--repeats", others["repeats"], 1)
+    checked = {"sizes": _sizes(sizes), "reading": reading, **others}
+    lengths_of_both = lengths(payload)
+    from sundsbo_mpi.comm.world import load_mpi
+
+    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
+    from sundsbo_mpi.bench.messages import Sizes
+    from sundsbo_mpi.bench.session import Request, bench
+
+    bench(Request(payload=Sizes(*lengths_of_both), **checked))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    found = integers("--sizes", text)
+    for size in found:
+        require_integer("a message of --sizes", size, 4, LARGEST)
+        if size % 4:
+            raise UsageError(
+                f"--sizes has {size} bytes: expected multiples of 4, as messages are of float32."
+            )
+    if len(set(found)) < 2:
+        raise UsageError(
+            f"--sizes {text}: expected two sizes or more, without which latency and bandwidth "
+            "cannot be told apart."
+        )
+    return tuple(sorted(set(found)))
+
+
+def lengths(payload: str) -> tuple[int, int]:
+    """Read the lengths of x and y.
+
+    Raises:
+        UsageError: they are not two integers above 0.
+    """
+    found = integers("--payload", payload)
+    if len(found) != 2:
+        raise UsageError(
+            f"--payload {payload}: expected the lengths of x and y, such as {PAYLOAD}."
+        )
+    for length in found:
+        require_integer("a length of --payload", length, 1, LARGEST)
+    return found[0], found[1]
+
+
+def integers(flag: str, text: str) -> tuple[int, ...]:
+    """Read integers between commas.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    try:
+        return tuple(int(item) for item in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"{flag} is '{text}': expected whole numbers between commas, such as 4,1024."
+        ) from None

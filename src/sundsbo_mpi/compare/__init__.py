@@ -1,0 +1,1 @@
+"""Runs, or benches, from one or several clusters beside one another."""

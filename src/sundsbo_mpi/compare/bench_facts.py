@@ -1,0 +1,105 @@
+"""What benches have in common, where they ran, and where they do not bear comparison."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from sundsbo_mpi.bench.record import NOTHING, Bench, Key
+from sundsbo_mpi.compare.environment import counted, hosts_and_devices, library_and_versions
+from sundsbo_mpi.compare.reading import NamedBench
+
+SETTINGS = ("topology", "repeats", "payload_x", "payload_y")
+
+
+def settings(bench: Bench) -> dict[str, str]:
+    """Return what was to be measured."""
+    about = bench.attributes
+    return {name: str(about[name]) for name in SETTINGS if name in about}
+
+
+def environment(bench: Bench) -> dict[str, str]:
+    """Return the facts about hosts, libraries, versions and variables of the environment."""
+    about, ranks = bench.attributes, bench.ranks
+    launcher = {"launcher": str(about["launcher"])} if "launcher" in about else {}
+    return {
+        **library_and_versions(about),
+        **launcher,
+        **hosts_and_devices(ranks, ranks["node"].tolist()),
+        "cores of a rank": counted(ranks["cores"].tolist()),
+        **{f"transport {name}": said for name, said in _named(bench, "transports").items()},
+        **_named(bench, "environment"),
+    }
+
+
+def remarks(benches: Sequence[NamedBench]) -> list[str]:
+    """Return one sentence for each reason why the benches do not bear comparison."""
+    found = [named.bench for named in benches]
+    said = []
+    if any(not np.array_equal(bench.edges, found[0].edges) for bench in found):
+        said.append("the networks differ: rounds over all links are not the same work.")
+    if any(not np.array_equal(bench.sizes, found[0].sizes) for bench in found):
+        common = ", ".join(map(str, common_sizes(found))) or "none"
+        said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
+    return said + [
+        f"'{named.path}' was timed while {ranks} ranks took turns on {cores} core"
+        f"{'s' * (cores != 1)} of one node."
+        for named in benches
+        for ranks, cores in _crowded(named.bench)
+    ]
+
+
+def common_sizes(benches: Sequence[Bench]) -> list[int]:
+    """Return the sizes that all have measured, ascending."""
+    return sorted(set.intersection(*(set(bench.sizes.tolist()) for bench in benches)))
+
+
+def ends(benches: Sequence[Bench]) -> list[int]:
+    """Return the smallest and the largest of the common sizes."""
+    common = common_sizes(benches)
+    return list(dict.fromkeys(common[:1] + common[-1:]))
+
+
+def all_keys(benches: Sequence[Bench]) -> list[Key]:
+    """Return what any of them has measured."""
+    return list(dict.fromkeys(key for bench in benches for key in bench.series))
+
+
+def words(key: Key) -> str:
+    """Name a series."""
+    return ", ".join(word for word in key if word != NOTHING)
+
+
+def slowest(bench: Bench, key: Key, size: int) -> float:
+    """Return the seconds of the slowest rank; NaN where it was not measured."""
+    if key not in bench.series:
+        return math.nan
+    return float(bench.series[key].slowest[bench.sizes.tolist().index(size)])
+
+
+def _named(bench: Bench, attribute: str) -> dict[str, str]:
+    """Return an attribute that holds a JSON object, nothing where it does not."""
+    try:
+        found = json.loads(str(bench.attributes.get(attribute, "{}")))
+    except ValueError:
+        return {}
+    return {name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _crowded(bench: Bench) -> list[tuple[int, int]]:
+    """Return ranks and cores of the first node that has more of those than of these, if any."""
+    allowed: dict[int, list[set[int]]] = defaultdict(list)
+    for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["cores"], strict=True):
+        allowed[node].append(_cores(str(cores)))
+    found = [(len(of_node), len(set().union(*of_node))) for of_node in allowed.values()]
+    return [(ranks, cores) for ranks, cores in found if ranks > cores][:1]
+
+
+def _cores(ranges: str) -> set[int]:
+    """Read core numbers such as ``0-3,8``."""
+    ends_of = [part.split("-") for part in ranges.split(",") if part]
+    return {core for ends in ends_of for core in range(int(ends[0]), int(ends[-1]) + 1)}

@@ -1,0 +1,52 @@
+"""Numbers for other programs, as a file of comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sundsbo_mpi.errors import UsageError
+
+
+def check_csv(path: Path) -> None:
+    """Refuse a name that does not end in .csv, such as that of a run file.
+
+    Raises:
+        UsageError: It does not.
+    """
+    if path.suffix.lower() != ".csv":
+        raise UsageError(
+            f"cannot write '{path}': its suffix is '{path.suffix}', expected .csv; change the name."
+        )
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Write all digits of rows that may lack some of the columns; an existing file is replaced.
+
+    What is not known, and NaN, stays empty.
+
+    Args:
+        path: Where to write.
+        rows: Values by column.
+        columns: Those that are there whatever the rows hold.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    header = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, header)
+            writer.writeheader()
+            writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"cannot write '{path}': {reason}; choose another name.") from error
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
