@@ -17,8 +17,10 @@ fi
 export OMPI_ALLOW_RUN_AS_ROOT=1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-# On a full node a waiting rank should let a working one run, and ranks should not add threads.
-export OMPI_MCA_mpi_yield_when_idle=1
+# On a full node a waiting rank should let a working one run, no rank should be tied to a core that
+# others hold as well, and ranks should not add threads.
+export OMPI_MCA_mpi_yield_when_idle="${OMPI_MCA_mpi_yield_when_idle:-1}"
+export PRTE_MCA_hwloc_default_binding_policy="${PRTE_MCA_hwloc_default_binding_policy:-none}"
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 
 exec "${bin}mpirun" -n "$agents" "${bin}sundsbo-mpi" "$@"

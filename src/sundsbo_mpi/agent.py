@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sundsbo_mpi.agreement import jointly
-from sundsbo_mpi.errors import DivergedError
+from sundsbo_mpi.control import GO_ON, Control, Stop
+from sundsbo_mpi.health import Health
+from sundsbo_mpi.outgoing import nothing
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.comm.gossip import Gossip
+    from sundsbo_mpi.comm.progress import Progress
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm, State
     from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.tasks.base import Task
 
-HEALTHY = 2**62
-"""The code of an agent whose numbers have all been finite."""
-
 
 def answer(
-    step: Exchange[tuple[Variables, State]], gossip: Gossip, clock: Clock
+    step: Exchange[tuple[Variables, State]],
+    gossip: Gossip,
+    clock: Clock,
+    moving: AbstractContextManager[object],
 ) -> tuple[Variables, State]:
     """Run one step, replacing every yield by the neighbourhood average of what it yields.
 
-    What needs no answer is computed while the message travels.
+    What needs no answer is computed while the message travels, inside ``moving``.
     """
     averaged: Any = None
     while True:
@@ -40,61 +42,21 @@ def answer(
                 result: tuple[Variables, State] = done.value
                 return result
         gossip.post(outgoing)
-        with clock("gradient"):
-            outgoing.meanwhile()
+        if outgoing.meanwhile is not nothing:
+            with clock("gradient"), moving:
+                outgoing.meanwhile()
         averaged = gossip.collect()
 
 
-class Health:
-    """Remembers where the agent's numbers first stopped being finite.
+class End(NamedTuple):
+    """How a run ended."""
 
-    Args:
-        agent: The agent's rank.
-        agents: Number of agents.
-        variables: In the order in which an iteration evaluates their directions: bad numbers travel
-            with a variable that moves before others, so the first variable is blamed first.
-    """
-
-    def __init__(self, agent: int, agents: int, variables: tuple[str, ...]) -> None:
-        self._agent, self._agents, self._variables = agent, agents, variables
-        self._code = HEALTHY
-
-    def note_direction(self, k: int, D_hat: Variables) -> None:
-        """Look at the agent's own directions of iteration k, from before any mixing."""
-        self._note(2 * k, D_hat)
-
-    def note_point(self, k: int, w: Variables) -> None:
-        """Look at the point to which iteration k has led; a direction of k is blamed first."""
-        self._note(2 * k + 1, w)
-
-    def _note(self, moment: int, tensors: Variables) -> None:
-        for place, v in enumerate(self._variables):
-            if self._code == HEALTHY and v in tensors and not _finite(tensors[v]):
-                self._code = (moment * len(self._variables) + place) * self._agents + self._agent
-
-    def check(self, tally: Tally) -> None:
-        """Agree on whether to go on; collective.
-
-        Raises:
-            DivergedError: on all agents, if any has met a number that is not finite.
-        """
-        code = tally.smallest(self._code)
-        if code == HEALTHY:
-            return
-        code, agent = divmod(code, self._agents)
-        moment, place = divmod(code, len(self._variables))
-        k, is_point = divmod(moment, 2)
-        v = self._variables[place]
-        what = f"{v} itself" if is_point else f"the direction of {v}"
-        raise DivergedError(
-            f"diverged: {what} on agent {agent} was first not finite in iteration {k}; smaller "
-            "steps (algorithm.step_x, step_y and so on) may help."
-        )
-
-
-def _finite(v: Tensor) -> bool:
-    # A sum over a tensor that holds NaN or infinity is one of the two; it is cheaper than a mask.
-    return bool(v.sum().isfinite()) or bool(v.isfinite().all())
+    w: Variables
+    """The agent's final variables."""
+    iterations: int
+    """Iterations done."""
+    stop: Stop | None
+    """Why there are fewer than were asked for."""
 
 
 @dataclass(frozen=True)
@@ -105,27 +67,33 @@ class Agent:
     algorithm: Algorithm
     gossip: Gossip
     tally: Tally
+    control: Control
     clock: Clock
     iterations: int
     eval_every: int
+    progress: Progress | None = None
+    """Keeps messages moving while something is computed, where that helps."""
 
     def run(
         self,
         evaluate: Callable[[int, Variables, Variables, State], None],
         advance: Callable[[int], None],
-    ) -> Variables:
-        """Iterate k = 0 .. K-1 and return the agent's final variables; collective.
+    ) -> End:
+        """Iterate k = 0 .. K-1, or until the agents agree to stop; collective.
 
         Args:
             evaluate: Called with (iterations done, w, the w before the last iteration, state) at
-                0, every ``eval_every`` iterations, and at K.
+                0, every ``eval_every`` iterations, and at the end.
             advance: Called with the iterations done after each of them; local.
 
         Raises:
             AgreedError: the method cannot work on this task.
-            DivergedError: on all agents together, at the evaluation after the fact.
+            DivergedError: on all agents together, at an evaluation at the latest; a direction that
+                is not finite is noticed an iteration later at most, a point with the next
+                direction, and so up to two iterations later.
         """
         self.clock.start()
+        moving = self.progress or nullcontext()
         w, state = jointly(self.tally, lambda: self.algorithm.start(self.task))
         health = Health(self.tally.agent, self.tally.agents, tuple(state.D_hat | w))
         evaluate(0, w, w, state)
@@ -133,14 +101,40 @@ class Agent:
             previous = w
             self.gossip.turn_to(k)  # all rounds of an iteration mix with the same W_k
             step = self.algorithm.step(self.task, k, w, state)
-            w, state = answer(step, self.gossip, self.clock)
+            w, state = answer(step, self.gossip, self.clock, moving)
             with self.clock("gradient"):
                 health.note_direction(k, state.D_hat)
             done = k + 1
             advance(done)
-            if done % self.eval_every == 0 or done == self.iterations:
-                with self.clock("evaluation"):
-                    health.note_point(k, w)
-                    health.check(self.tally)
+            due = done % self.eval_every == 0 or done == self.iterations
+            agreed = self._agree(health, k, w, due)
+            if due or agreed != GO_ON:
                 evaluate(done, w, previous, state)
-        return w
+            if agreed != GO_ON and done < self.iterations:
+                return End(w, done, Stop(agreed))
+        return End(w, self.iterations, None)
+
+    def _agree(self, health: Health, k: int, w: Variables, due: bool) -> int:
+        """Return the agents' word at the end of iteration k, before what is ``due``; collective.
+
+        Where agents meet anyway, at an evaluation, the word of iteration k itself is waited for:
+        no numbers are recorded that are not finite.
+        """
+        with self.clock("wait"):
+            agreed = self.control.finish()
+            due = due or agreed != GO_ON
+            if not due:
+                self.control.start(health.word)
+        if due:
+            with self.clock("evaluation"):
+                health.note_point(k, w)
+                self.control.start(health.word)
+                agreed = self.control.finish()
+        health.judge(agreed)
+        return agreed
+
+    def close(self) -> None:
+        """Cut the links to the other agents; collective."""
+        if self.progress is not None:
+            self.progress.close()
+        self.gossip.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sundsbo_mpi import metrics
+from sundsbo_mpi.control import WORD_BYTES
 from sundsbo_mpi.runfile import Row
 from sundsbo_mpi.runfile.schema import COSTS
 from sundsbo_mpi.stationarity import UNKNOWN, Stationarity, stationarity
@@ -40,12 +41,14 @@ class Evaluation:
         hosts: For every rank a number of its host.
         with_stationarity: Whether to measure ‖∇Ψ_μ‖², which takes many full gradients.
         record: What all ranks do with a row, which only rank 0 has, and their variables.
+        private: The coordinates of x that are this agent's alone, if x is not sent.
     """
 
     agent: Agent
     hosts: tuple[int, ...]
     with_stationarity: bool
     record: Callable[[Row | None, Variables], None]
+    private: slice | None = None
 
     def __call__(self, done: int, w: Variables, previous: Variables, state: State) -> None:
         """Measure after ``done`` iterations, the last of which led from ``previous`` to ``w``."""
@@ -74,7 +77,7 @@ class Evaluation:
 
     def _measure(self, done: int, w: Variables, previous: Variables, state: State) -> Measured:
         tally, task, algorithm = self.agent.tally, self.agent.task, self.agent.algorithm
-        w_bar = metrics.average(tally, w)
+        w_bar = metrics.average(tally, w, self.private)
         penalty = algorithm.penalty(done)
         reported = metrics.report(tally, task, w_bar, w)
         if hasattr(task, "reference"):
@@ -84,7 +87,7 @@ class Evaluation:
         if done:
             defects = algorithm.defect(done - 1, w, previous, state)
             invariant |= metrics.invariants(tally, defects)
-        consensus = metrics.consensus(tally, w, w_bar)
+        consensus = metrics.consensus(tally, w, w_bar, self.private)
         return Measured(reported, consensus, invariant, self._stationarity(w_bar, penalty))
 
     def _stationarity(self, w_bar: Variables, penalty: Penalty | None) -> Stationarity:
@@ -99,12 +102,15 @@ class Evaluation:
         here = self.hosts[self.agent.tally.agent]
         remote = np.array([self.hosts[j] != here for j in self.agent.gossip.neighbours], dtype=bool)
         payload, network = traffic.bytes_to.sum(), traffic.bytes_to[remote].sum()
+        words = self.agent.control.words
         spent = {
             "bytes_payload": payload,
             "bytes_network": network,
             "bytes_shared": payload - network,
             "messages": traffic.messages,
             "rounds": traffic.rounds,
+            "bytes_control": words * WORD_BYTES,
+            "rounds_control": words,
         }
         spent |= {f"seconds_{phase}": seconds for phase, seconds in clock.seconds.items()}
         return np.array([spent[name] for name in COSTS], dtype=np.float64)

@@ -57,6 +57,45 @@ def inspect_task(tally: Tally, task: Task, device: torch.device, dtype: torch.dt
             )
 
 
+def inspect_private(tally: Tally, task: Task) -> None:
+    """Check that the agents' private coordinates of x are a division of x, and only theirs.
+
+    Raises:
+        AgreedError: some coordinate is no agent's or several agents', or a loss of an agent depends
+            on one that is not its own.
+    """
+    own = jointly(tally, lambda: _checked_private(task))
+    blocks = sorted(tally.everyone((own.start, own.stop)))
+    ends = [0, *(stop for _, stop in blocks)]
+    if [start for start, _ in blocks] != ends[:-1] or ends[-1] != task.sizes["x"]:
+        raise AgreedError(
+            f"the agents' private coordinates of x are {blocks}: expected blocks that together "
+            f"are 0 to {task.sizes['x']}, each coordinate in one of them."
+        )
+
+
+def _checked_private(task: Task) -> slice:
+    """Return the agent's own block of x, after a look at the slopes of its losses at the start."""
+    own = getattr(task, "private", None)
+    if not isinstance(own, slice) or own.step is not None or None in (own.start, own.stop):
+        raise UsageError(
+            f"algorithm.private is true, but 'private' of the task is {own!r}: expected the slice "
+            "of x that only the agent's data touch; leave it out, or take hyper-cleaning."
+        )
+    x, y = (v.detach().requires_grad_() for v in task.start())
+    batch = task.sample(0)
+    for name in LOSSES:
+        value = getattr(task, name)(x, y, batch)
+        (slope,) = torch.autograd.grad(value, x, allow_unused=True)
+        if slope is not None and (slope[: own.start].any() or slope[own.stop :].any()):
+            raise UsageError(
+                f"algorithm.private is true, but {name}() of the task depends on coordinates of x "
+                f"outside the agent's own, {own.start} to {own.stop}: leave it out, or correct "
+                "'private' of the task."
+            )
+    return own
+
+
 def _check_sizes(task: Task) -> None:
     sizes = getattr(task, "sizes", None)
     if (

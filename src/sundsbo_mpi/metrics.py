@@ -23,15 +23,34 @@ if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
 
 
-def average(tally: Tally, w: Variables) -> Variables:
-    """Return v_bar = mean_i v_i for every variable, summed in double precision."""
-    return {v: _mean(tally, s) for v, s in w.items()}
+def average(tally: Tally, w: Variables, private: slice | None = None) -> Variables:
+    """Return v_bar = mean_i v_i for every variable, summed in double precision.
+
+    Where the agent's own coordinates of x are ``private``, each is its owner's.
+    """
+    w_bar = {v: _mean(tally, s) for v, s in w.items() if v != "x" or private is None}
+    return w_bar if private is None else {"x": assembled(tally, w["x"], private), **w_bar}
 
 
-def consensus(tally: Tally, w: Variables, w_bar: Variables) -> dict[str, float]:
-    """Return the consensus error mean_i ‖v_i - v_bar‖² of every variable."""
-    own = [float((w[v].double() - w_bar[v].double()).square().sum()) for v in w]
-    return dict(zip(w, tally.mean(np.array(own)).tolist(), strict=True))
+def assembled(tally: Tally, x: Tensor, private: slice) -> Tensor:
+    """Return the x whose every coordinate is that of the agent that it is private to."""
+    own = torch.zeros_like(x)
+    own[private] = x[private]
+    return torch.from_numpy(tally.total(own.numpy(force=True))).to(x)
+
+
+def consensus(
+    tally: Tally, w: Variables, w_bar: Variables, private: slice | None = None
+) -> dict[str, float]:
+    """Return the consensus error mean_i ‖v_i - v_bar‖² of every variable.
+
+    Only an agent's own coordinates of a ``private`` x count, of which there is nothing to agree on.
+    """
+    away = {v: w[v].double() - w_bar[v].double() for v in w}
+    if private is not None:
+        away["x"] = away["x"][private]
+    own = [float(difference.square().sum()) for difference in away.values()]
+    return dict(zip(away, tally.mean(np.array(own)).tolist(), strict=True))
 
 
 def invariants(tally: Tally, defects: Mapping[str, tuple[Tensor, Tensor]]) -> dict[str, float]:

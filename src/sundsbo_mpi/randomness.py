@@ -19,6 +19,7 @@ class Stream(IntEnum):
     VALIDATION_BATCHES = 6
     PROBLEM = 7
     NOISE = 8
+    COMPRESSION = 9
     SYNTHETIC = 20
     SUBSET = 21
     META_TASKS = 30

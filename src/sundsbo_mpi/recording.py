@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 from scipy.sparse import csr_array, vstack
 
+from sundsbo_mpi.composition.compressors import COMPRESSORS
 from sundsbo_mpi.runfile import RunFile, RunPlan
 from sundsbo_mpi.versions import versions
 
@@ -33,6 +34,18 @@ def other_techniques(config: Config) -> str:
     """Name the variables whose technique is not the method's own, as in "x by ed"."""
     other = {v: config.algorithm.get(v) for v in ("x", "y", "theta")}
     return ", ".join(f"{v} by {technique}" for v, technique in other.items() if technique)
+
+
+def messages(config: Config) -> str:
+    """Say how messages differ from whole vectors in the run's dtype, "" if they do not."""
+    own = config.algorithm
+    said = ["x not sent"] if own["private"] else []
+    if own["wire"]:
+        said.append(own["wire"])
+    if own["compressor"]:
+        options = COMPRESSORS[own["compressor"]].options
+        said.append(" ".join([own["compressor"], *(f"{name} {own[name]:g}" for name in options)]))
+    return ", ".join(said)
 
 
 class Recorder:
@@ -110,14 +123,17 @@ class Recorder:
             "algorithm": config.algorithm["name"],
             "techniques": other_techniques(config),
             "estimator": config.algorithm.get("estimator", ""),
+            "messages": messages(config),
             "iterations": config.run.iterations,
             "seed": config.run.seed,
             "topology": weights.description,
             "topology_sha256": weights.sha256,
-            "node_ids": json.dumps(self._prepared.topology.node_ids),
+            "node_ids": json.dumps(self._prepared.node_ids),
             "rho": weights.rho,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "mpi_library": self._library,
+            "transport": self._prepared.transport,
+            "oversubscribed": next(filter(None, self._agents_info["oversubscribed"].tolist()), ""),
             "hdf5": h5py.version.hdf5_version,
         }
         if weights.lambda_min is not None:

@@ -21,6 +21,7 @@ GIVEN_BY_THE_RUN: Mapping[str, frozenset[str]] = {
 
 FLAGS: Mapping[str, tuple[str, str]] = {
     "topology": ("topology", "file"),
+    "place": ("topology", "place"),
     "task": ("task", "name"),
     "dataset": ("task", "dataset"),
     "data_dir": ("task", "data_dir"),
@@ -33,8 +34,13 @@ FLAGS: Mapping[str, tuple[str, str]] = {
     "device": ("run", "device"),
     "stationarity": ("run", "stationarity"),
     "save_final": ("run", "save_final"),
+    "max_walltime": ("run", "max_walltime"),
+    "overlap": ("run", "overlap"),
+    "transport": ("run", "transport"),
+    "gpu_direct": ("run", "gpu_direct"),
     "output": ("output", "file"),
     "overwrite": ("output", "overwrite"),
+    "trace": ("output", "trace"),
 }
 """The table and key that each flag of ``sundsbo-mpi run`` stands for."""
 
@@ -170,16 +176,26 @@ def complete(table: str, target: Callable[..., Any], given: Mapping[str, Any]) -
         UsageError: a key is unknown or missing, or a value is of another kind than its default.
     """
     known = parameters(table, target)
-    signature = inspect.signature(target).parameters.values()
-    anything = any(p.kind is p.VAR_KEYWORD for p in signature)
+    signature = inspect.signature(target).parameters
+    anything = any(p.kind is p.VAR_KEYWORD for p in signature.values())
     for key in given:
         if key not in known and not anything:
             raise unknown("setting", f"{table}.{key}", [f"{table}.{name}" for name in known])
-    values = known | {key: _checked(table, key, known.get(key), v) for key, v in given.items()}
+    values = known | {
+        key: _checked(table, key, _example(signature.get(key), v), v) for key, v in given.items()
+    }
     for key, value in values.items():
         if value is inspect.Parameter.empty:
             raise UsageError(f"{table}.{key} has no default: give it with --set {table}.{key}=...")
     return values
+
+
+def _example(parameter: inspect.Parameter | None, value: Any) -> Any:
+    """Return a value of the kind that is expected: the default, or a number where that is none."""
+    if parameter is None:
+        return None
+    optional = parameter.default is None and str(parameter.annotation) == "float | None"
+    return 0.0 if optional and value is not None else parameter.default
 
 
 def _checked(table: str, key: str, default: Any, value: Any) -> Any:

@@ -17,25 +17,33 @@ import torch
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.agreement import agree, jointly, on_root
-from sundsbo_mpi.algorithms import Horizon, MultiStep, method
+from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
+from sundsbo_mpi.algorithms.sending import require_steady, sending
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.gossip import Gossip
+from sundsbo_mpi.comm.progress import Progress, require_overlap, threads_may_take_turns
+from sundsbo_mpi.comm.seating import seat
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.transports.network import Network, Wires
+from sundsbo_mpi.comm.transports.staging import layer_of
 from sundsbo_mpi.config import Config, Request, resolve
 from sundsbo_mpi.errors import DataNote, UsageError
-from sundsbo_mpi.inspection import construct, inspect_task
+from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.inspection import construct, inspect_private, inspect_task
+from sundsbo_mpi.job import agree_on
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.tasks import load_task
-from sundsbo_mpi.topology import Loaded, Mixing, Reading, read_weights
-from sundsbo_mpi.versions import versions
+from sundsbo_mpi.topology import Mixing, Reading, read_weights
+from sundsbo_mpi.tracing import check_trace
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm
+    from sundsbo_mpi.control import Control
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -44,10 +52,18 @@ class Prepared:
     """What rank 0 found out before anything was built; broadcast to all."""
 
     config: Config
-    topology: Loaded
+    node_ids: tuple[str, ...]
+    """The topology file's name of every agent."""
     weights: Mixing
     """What the run mixes with: the file's matrix or matrices W, or (I + W)/2."""
     notes: tuple[str, ...]
+    transport: str = ""
+    """What the messages travel over, once the agents are connected."""
+
+    def connected(self, network: Network) -> Prepared:
+        """Return the same with what is known of the links."""
+        notes = (*self.notes, f"transport: {network.description}", *network.notes)
+        return replace(self, notes=notes, transport=network.description)
 
 
 @dataclass(frozen=True)
@@ -60,14 +76,14 @@ class Site:
     notes: tuple[str, ...]
 
 
-def prepare(request: Request, tally: Tally) -> tuple[Prepared, Any]:
-    """Check everything that can be checked without building anything.
+def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.Intracomm]:
+    """Check everything that can be checked without building anything, and take one's seat.
 
-    Returns what rank 0 prepared, and this agent's shard where the task divides its data.
+    Returns what rank 0 prepared, this agent's shard where the task divides its data, and the
+    communicator whose rank i is agent i.
     """
-    found = versions() | {"the MPI library": world.library_version()}
-    agree(tally, found, "use the same environment on all nodes")
-    agree(tally, {"the command line": repr(request)}, "start all ranks with the same arguments")
+    tally = Tally(comm)
+    agree_on(tally, request)
     shards: list[Any] = []
 
     def on_rank_0() -> Prepared:
@@ -80,7 +96,11 @@ def prepare(request: Request, tally: Tally) -> tuple[Prepared, Any]:
     divided = tally.tell(bool(shards))
     jointly(tally, lambda: load_task(prepared.config.task["name"]))
     agree(tally, _source(prepared.config), "use the same file on all nodes")
-    return prepared, tally.deal(shards or None) if divided else None
+    comm, said = seat(
+        comm, prepared.weights, world.local(comm).hosts, place=prepared.config.topology.place
+    )
+    prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
+    return prepared, Tally(comm).deal(shards or None) if divided else None, comm
 
 
 def _read(request: Request, agents: int) -> Prepared:
@@ -100,12 +120,14 @@ def _read(request: Request, agents: int) -> Prepared:
     weights = loaded.weights.lazy() if config.algorithm["lazy"] else loaded.weights
     algorithm, remarks = build_algorithm(config, agents)
     _require_safe(config.algorithm["name"], algorithm, weights)
+    require_steady(algorithm, steady=weights.steady)
     output = config.output.file or default_path(
         config.task["name"], config.algorithm["name"], datetime.now().astimezone()
     )
     check_writable(Path(output), config.output.overwrite)
+    check_trace(config.output.trace, config.output.overwrite)
     remarks += changing_remark(algorithm, steady=weights.steady)
-    return Prepared(config, loaded, weights, (*loaded.notes, *remarks))
+    return Prepared(config, loaded.node_ids, weights, (*loaded.notes, *remarks))
 
 
 def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:
@@ -131,9 +153,8 @@ def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, 
     options = entry.options(**config.algorithm_options)
     horizon = Horizon(agents, max(1, config.run.iterations))
     algorithm = entry.build(options, horizon)
-    if options.gossip_steps != 1:
-        algorithm = MultiStep(algorithm, options.gossip_steps)
-    return algorithm, options.remarks()
+    sent = sending(algorithm, options, agents=agents, seed=config.run.seed)
+    return sent, options.remarks()
 
 
 def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
@@ -165,9 +186,8 @@ def find_site(config: Config, comm: MPI.Intracomm, tally: Tally) -> Site:
     if requested == "auto" and not hasattr(load_task(config.task["name"]), "to"):
         requested = "cpu"
     device, notes = jointly(tally, lambda: world.choose_device(requested, here))
-    threads = world.cap_threads(here)
-    crowd = [] if (crowded := world.oversubscription(here)) is None else [crowded]
-    return Site(here, device, threads, (*notes, *crowd))
+    crowd = world.oversubscription(here)
+    return Site(here, device, world.cap_threads(here), (*notes, *([crowd.note] if crowd else [])))
 
 
 def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -> Task:
@@ -190,21 +210,41 @@ def build_task(config: Config, tally: Tally, device: torch.device, shard: Any) -
 
     task = jointly(tally, build)
     inspect_task(tally, task, device, dtype)
+    if config.algorithm["private"]:
+        inspect_private(tally, task)
     return task
 
 
 def build_agent(
-    prepared: Prepared, task: Task, device: torch.device, comm: MPI.Intracomm, tally: Tally
+    prepared: Prepared, task: Task, site: Site, comm: MPI.Intracomm, control: Control
 ) -> Agent:
-    """Connect the agent with its neighbours; its gossip must be closed in the end."""
-    config = prepared.config
-    clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
+    """Connect the agent with its neighbours; it must be closed in the end."""
+    config, tally = prepared.config, Tally(comm)
+    jointly(tally, lambda: require_overlap(config.run.overlap))
+    clock = Clock(torch.cuda.synchronize if site.device.type == "cuda" else None)
+    wires = _wires(config, task, site.device)
+    gossip = jointly(tally, lambda: Gossip(comm, prepared.weights, clock, wires))
+    keep_freed_memory()
     return Agent(
         task=task,
         algorithm=build_algorithm(config, tally.agents)[0],
-        gossip=Gossip(comm, prepared.weights, clock),
+        gossip=gossip,
         tally=tally,
+        control=control,
         clock=clock,
         iterations=config.run.iterations,
         eval_every=config.run.eval_every,
+        progress=_progress(config.run.overlap, gossip, site.local, tally.agent),
     )
+
+
+def _wires(config: Config, task: Task, device: torch.device) -> Wires:
+    vectors = 2 * (task.sizes["x"] + 2 * task.sizes["y"])  # x, y, theta with their trackers
+    size = vectors * getattr(torch, config.run.dtype).itemsize
+    return Wires(config.run.transport, size, layer_of(device), config.run.gpu_direct)
+
+
+def _progress(overlap: str, gossip: Gossip, local: world.Local, agent: int) -> Progress | None:
+    far = any(local.hosts[j] != local.hosts[agent] for j in gossip.neighbours)
+    wanted = overlap == "always" or (overlap == "auto" and far)
+    return Progress(gossip.progress) if wanted and threads_may_take_turns() else None

@@ -52,7 +52,7 @@ class Looking(HyperCleaning):
 
 
 def test_cleaning_the_digits(mpirun, network, looking_for_sklearn, tmp_path):
-    """Rank 0 alone reads the data and judges the weights, so it alone needs scikit-learn."""
+    """Nobody needs scikit-learn, whose import would keep all the others waiting."""
     flags = ("--topology", network(3), "--task", looking_for_sklearn, "--dataset", "digits")
     times = ("--iterations", 30, "--eval-every", 10, "--set", "algorithm.gamma=66.7")
     result = mpirun(3, *flags, *times, "--output", "run.h5")
@@ -63,7 +63,7 @@ def test_cleaning_the_digits(mpirun, network, looking_for_sklearn, tmp_path):
         assert run["agents/train_samples"][:].tolist() == [333] * 3
         assert run["agents/validation_samples"][:].tolist() == [166] * 3
         task = {name: series[:] for name, series in run["metrics/task"].items()}
-    np.testing.assert_allclose(task["has_sklearn"], 1 / 3)
+    assert not task["has_sklearn"].any()
     assert task["test_accuracy"][0] < 30
     assert task["test_accuracy"][-1] > 60
     assert task["weight_clean"][0] == task["weight_corrupted"][0] == 0.5

@@ -1,19 +1,22 @@
-"""The life of an agent without a network: the loop, and who is blamed for a NaN."""
+"""The life of an agent without a network: the loop, and how all agents end it together."""
 
+import math
+from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
-from together import complaints, together
+from together import together
 
-from sundsbo_mpi.agent import Agent, Health, answer
+from sundsbo_mpi.agent import Agent, answer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import State
+from sundsbo_mpi.control import Control, Stop
 from sundsbo_mpi.errors import DivergedError
 from sundsbo_mpi.outgoing import Outgoing
 
 VARIABLES = ("x", "y", "theta")
-BIG = float(torch.finfo(torch.float32).max)
 
 
 def variables(**values):
@@ -54,7 +57,16 @@ class Counter:
 
 
 def agent(tally, iterations, eval_every, bad=None):
-    return Agent(SimpleNamespace(), Counter(bad), Alone(), tally, Clock(), iterations, eval_every)
+    return Agent(
+        SimpleNamespace(),
+        Counter(bad),
+        Alone(),
+        tally,
+        Control(tally),
+        Clock(),
+        iterations,
+        eval_every,
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,19 +78,20 @@ def test_it_evaluates_at_zero_every_so_often_and_at_the_end(iterations, eval_eve
 
     def work(tally):
         one = agent(tally, iterations, eval_every)
-        w = one.run(lambda *seen: rows.append(seen), ticks.append)
+        end = one.run(lambda *seen: rows.append(seen), ticks.append)
         assert one.gossip.rounds == iterations
         assert one.gossip.turns == [(k, k) for k in range(iterations)], "before the rounds of k"
-        return w
+        return end
 
-    (w,) = together(1, work)
+    (end,) = together(1, work)
+    assert (end.iterations, end.stop) == (iterations, None)
     assert [done for done, *_ in rows] == evaluated
     assert ticks == list(range(1, iterations + 1))
     for done, now, before, state in rows:
         assert float(now["x"][0]) == 1.0 + done
         assert float(before["x"][0]) == 1.0 + max(done - 1, 0)
         assert state.memory == ({"k": done - 1} if done else {})
-    assert float(w["x"][0]) == 1.0 + iterations
+    assert float(end.w["x"][0]) == 1.0 + iterations
 
 
 def test_answer_hands_the_averages_back_and_returns_what_the_step_returns():
@@ -98,88 +111,104 @@ def test_answer_hands_the_averages_back_and_returns_what_the_step_returns():
         a, b = yield Outgoing((first, 3 * first), meanwhile=lambda: log.append("meanwhile"))
         return {"a": a, "b": b}, "state"
 
-    w, state = answer(step(), Halve(), Clock())
+    w, state = answer(step(), Halve(), Clock(), nullcontext())
     assert ({v: float(s) for v, s in w.items()}, state) == ({"a": 2.0, "b": 6.0}, "state")
     assert log == ["post", "collect", "post", "meanwhile", "collect"]
 
 
-def test_a_bad_direction_ends_the_run_at_the_next_evaluation_on_all_agents():
-    rows = [[] for _ in range(3)]
+def test_what_is_done_meanwhile_is_done_while_messages_are_moved():
+    log = []
 
+    class Moving:
+        def __enter__(self):
+            log.append("moves")
+
+        def __exit__(self, *_):
+            log.append("rests")
+
+    def step():
+        yield Outgoing((torch.zeros(1),), meanwhile=lambda: log.append("meanwhile"))
+        yield Outgoing((torch.zeros(1),))
+        return {}, "state"
+
+    answer(step(), Alone(), Clock(), Moving())
+    assert log == ["moves", "meanwhile", "rests"], "and nobody is woken where nothing is to be done"
+
+
+def live(tally, bad=None, ask=None, iterations=20, eval_every=10):
+    """Let agent 1 of several meet a bad direction, or ask to stop, in an iteration."""
+    one, rows, ticks = (
+        agent(tally, iterations, eval_every, bad if tally.agent == 1 else None),
+        [],
+        [],
+    )
+
+    def advance(done):
+        ticks.append(done)
+        if (tally.agent, done - 1) == (1, ask):
+            one.control.ask(Stop.WALLTIME)
+
+    ended = None
+    try:
+        ended = one.run(lambda done, *_: rows.append(done), advance)
+    except DivergedError as error:
+        ended = str(error)
+    return ended, rows, ticks[-1], one.control.words
+
+
+@pytest.mark.parametrize(
+    ("bad", "rows", "noticed"),
+    [
+        (4, [0], 6),  # one iteration later
+        (8, [0], 10),  # with the next evaluation, before it
+        (9, [0], 10),  # at the evaluation itself
+        (10, [0, 10], 12),
+        (18, [0, 10], 20),
+        (19, [0, 10], 20),
+    ],
+)
+def test_a_bad_direction_ends_the_run_one_iteration_later_on_all_agents(bad, rows, noticed):
+    for said, seen, last, _ in together(3, lambda tally: live(tally, bad=bad)):
+        assert f"direction of y on agent 1 was first not finite in iteration {bad};" in said
+        assert seen == rows, "no row holds a number that is not finite"
+        assert last == noticed
+
+
+@pytest.mark.parametrize(
+    ("ask", "rows", "noticed"),
+    [(0, [0, 2], 2), (4, [0, 6], 6), (8, [0, 10], 10), (9, [0, 10], 10), (10, [0, 10, 12], 12)],
+)
+def test_a_wish_to_stop_is_met_one_iteration_later_on_all_agents(ask, rows, noticed):
+    for end, seen, last, _ in together(3, lambda tally: live(tally, ask=ask)):
+        assert (end.iterations, end.stop) == (noticed, Stop.WALLTIME)
+        assert float(end.w["x"][0]) == 1.0 + noticed
+        assert seen == rows, "the last point is recorded"
+        assert last == noticed
+
+
+@pytest.mark.parametrize("ask", [18, 19])
+def test_a_wish_to_stop_at_the_end_changes_nothing(ask):
+    for end, seen, *_ in together(2, lambda tally: live(tally, ask=ask)):
+        assert (end.iterations, end.stop) == (20, None)
+        assert seen == [0, 10, 20]
+
+
+def test_bad_numbers_win_over_a_wish_to_stop():
+    for said, seen, *_ in together(2, lambda tally: live(tally, bad=5, ask=5)):
+        assert "not finite in iteration 5" in said
+        assert seen == [0]
+
+
+def test_there_is_one_word_for_every_iteration():
+    for *_, words in together(2, live):
+        assert words == 20
+
+
+def test_agents_stop_when_the_time_of_one_is_over():
     def work(tally):
-        one = agent(tally, 10, 4, bad=5 if tally.agent == 1 else None)
-        one.run(lambda done, *_: rows[tally.agent].append(done), lambda _done: None)
+        one = agent(tally, 9, 9)
+        one = replace(one, control=Control(tally, -1.0 if tally.agent == 2 else math.inf))
+        return one.run(lambda *_: None, lambda _done: None)
 
-    said = complaints(3, work, DivergedError)
-    assert len(set(said)) == 1
-    assert "direction of y on agent 1 was first not finite in iteration 5" in said[0]
-    assert rows == [[0, 4]] * 3
-
-
-def judge(*notes, agents=4):
-    """Each note is (agent, k, variables); return what every agent says of them together."""
-
-    def work(tally):
-        health = Health(tally.agent, tally.agents, VARIABLES)
-        for who, k, w in notes:
-            if who == tally.agent:
-                health.note_direction(k, w)
-        health.check(tally)
-
-    return complaints(agents, work, DivergedError)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_the_earliest_iteration_wins_whoever_it_was(bad):
-    said = judge((0, 8, variables(x=bad)), (3, 7, variables(theta=bad)), (3, 9, variables(x=bad)))
-    assert len(set(said)) == 1
-    assert "direction of theta on agent 3 was first not finite in iteration 7" in said[0]
-
-
-def test_within_an_iteration_the_first_variable_and_agent_are_named():
-    """A variable that moves before others takes bad numbers to their directions on any agent."""
-    nan = float("nan")
-    notes = (1, 5, variables(theta=nan)), (3, 5, variables(y=nan)), (2, 5, variables(y=nan))
-    assert "direction of y on agent 2 was first not finite in iteration 5" in judge(*notes)[0]
-
-
-def judge_points(direction, point):
-    """Let agent 3 meet a bad direction and agent 0 a bad point, each in the given iteration."""
-    nan = float("nan")
-
-    def work(tally):
-        health = Health(tally.agent, tally.agents, VARIABLES)
-        if tally.agent == 3:
-            health.note_direction(direction, variables(y=nan))
-        if tally.agent == 0:
-            health.note_point(point, variables(x=nan))
-        health.check(tally)
-
-    return complaints(4, work, DivergedError)[0]
-
-
-def test_a_point_is_blamed_only_if_no_direction_was_first():
-    assert "direction of y on agent 3 was first not finite in iteration 5" in judge_points(5, 5)
-    assert "x itself on agent 0 was first not finite in iteration 4" in judge_points(5, 4)
-
-
-def test_an_agent_remembers_its_own_first_trouble_only():
-    nan = float("nan")
-    said = judge((1, 2, variables()), (1, 3, variables(x=nan)), (1, 4, variables(theta=nan)))
-    assert "direction of x on agent 1 was first not finite in iteration 3" in said[0]
-
-
-def test_numbers_that_overflow_only_in_their_sum_are_finite():
-    w = {v: torch.full((4,), BIG) for v in VARIABLES}
-    assert not w["x"].sum().isfinite()
-    assert judge((0, 1, w), (1, 1, variables())) == [None] * 4
-
-
-def test_infinities_of_both_signs_are_not_missed():
-    w = variables() | {"y": torch.tensor([float("inf"), -float("inf")])}
-    assert "direction of y on agent 2" in judge((2, 6, w))[0]
-
-
-def test_late_iterations_of_many_agents_do_not_overflow():
-    said = judge((3, 10**12, variables(theta=float("nan"))))
-    assert f"theta on agent 3 was first not finite in iteration {10**12}" in said[0]
+    for end in together(3, work):
+        assert (end.iterations, end.stop) == (2, Stop.WALLTIME)

@@ -57,14 +57,14 @@ def mathematics():
 
 def test_the_modules_are_found():
     assert {*mathematics(), "algorithms/base", "comm/gossip", "tasks/toy"} <= set(MODULES)
-    assert uses("comm/gossip", "mpi4py") == {"mpi4py"}
+    assert uses("comm/tally", "mpi4py") == {"mpi4py"}
 
 
 def test_only_the_network_and_the_run_import_mpi():
     users = {m for m in MODULES if uses(m, "mpi4py")}
     assert users <= {"run", *in_folder("comm", "cli")}
     users = {m for m in MODULES if uses(m, "mpi4py", types_too=True)}
-    assert users <= {"run", "startup", *in_folder("comm", "cli")}
+    assert users <= {"run", "startup", "job", *in_folder("comm", "cli")}
 
 
 @pytest.mark.parametrize("module", mathematics())

@@ -30,6 +30,19 @@ def test_agents_that_exchange_nothing_drift_apart():
         assert 0 < found["test_accuracy_local"] < 100
 
 
+def test_a_direction_is_measured_beside_its_matrix_products(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = benchmark("gradient")
+    monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
+    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
+    result = CliRunner().invoke(module.main, ["--repeats", "2", "--times", "1"])
+    found = json.loads(result.output.splitlines()[0])["figures"]
+    for clock in ("CPU", "wall"):
+        ratio = found[f"direction / {module.PRODUCTS}, {clock}"]
+        assert 0 < ratio["min"] <= ratio["median"] <= ratio["max"]
+        assert ratio["repeats"] == 2
+
+
 def test_hyper_cleaning_finds_what_it_starts(monkeypatch, tmp_path):
     module = benchmark("hyper_cleaning")
     started = []
@@ -49,3 +62,73 @@ def test_hyper_cleaning_finds_what_it_starts(monkeypatch, tmp_path):
     (words,) = started
     assert words[0].is_file()
     assert words[words.index("--topology") + 1].is_file()
+
+
+def test_topologies_of_two_sizes_are_measured():
+    words = ["--agents", "30", "--agents", "130", "--graph", "torus"]
+    result = CliRunner().invoke(benchmark("topology_scale").main, words, catch_exceptions=False)
+    cases = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [case["agents"] for case in cases] == [30, 130]
+    for case in cases:
+        assert 0 < case["rho"] < 1
+        assert case["sent_bytes"] > 8 * case["links"]
+        assert case["crossing_placed"] <= case["crossing"] <= case["links"]
+    assert {"cut", "links"} <= set(result.stderr.split())
+
+
+def test_compressed_hyper_cleaning_is_set_beside_whole_messages():
+    words = ["--method", "sun-dsbo-se", "--form", "private x, quantiser 3 bits"]
+    words += ["--iterations", "2", "--every", "1", "--set", "task.hidden=5"]
+    result = CliRunner().invoke(benchmark("compression").main, words, catch_exceptions=False)
+    whole, small = map(json.loads, result.output.splitlines()[:2])
+    assert (whole["iterations_to_goal"], whole["of_the_bytes"]) == (2, 1.0)
+    assert small["goal"] == whole["goal"] == whole["test_accuracy"]
+    assert 0 < small["bytes_per_iteration"] < whole["bytes_per_iteration"] / 10
+    assert small["consensus_y"] > 0
+
+
+def figures(module, words):
+    result = CliRunner().invoke(module.main, words, catch_exceptions=False)
+    return json.loads(result.output.splitlines()[0])["figures"]
+
+
+def test_iterations_are_compared_within_their_repetition(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = benchmark("iteration")
+    slow, fast = (dict.fromkeys(used(module), scale * 0.01) for scale in (4, 1))
+    rounds = iter([{**slow, "se shared": 0.02}, {**fast, "se shared": 0.02}])
+    monkeypatch.setattr(module, "measure", lambda agents, iterations: next(rounds))
+    found = figures(module, ["--repeats", "2"])
+    assert found["SE / one process, one thread"] == {
+        "median": 1.25, "min": 0.5, "max": 2.0, "repeats": 2
+    }  # fmt: skip
+    assert found["GT messages / SE messages"]["median"] == 1.0
+    assert found["se shared, ms"]["median"] == 20.0
+
+
+def used(module):
+    return {name for pair in module.RATIOS.values() for name in pair}
+
+
+def test_the_agents_are_simulated_in_one_process(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = benchmark("iteration")
+    monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
+    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(module, "TEN", 2)
+    assert module.simulate(1, threads=1) > 0
+
+
+def test_sizes_of_jobs_are_compared_within_their_repetition(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = benchmark("scaling")
+    costs = {10: iter([2.0, 4.0]), 64: iter([3.0, 4.0])}
+
+    def launch(agents, iterations, *only):
+        cost = next(costs[agents])
+        return {f"{name}, processor": cost for name in module.VARIANTS}
+
+    monkeypatch.setattr(module, "launch", launch)
+    found = figures(module, ["--repeats", "2"])
+    assert found["se shared, n = 64 / n = 10"]["max"] == 1.5
+    assert found["se messages, n = 64 / n = 10"]["min"] == 1.0

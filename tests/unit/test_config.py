@@ -127,12 +127,16 @@ def test_a_configuration_says_everything_needed_to_configure_it_again(task, writ
         ("task.name=quadratc", r"unknown task 'quadratc': did you mean 'quadratic'\?"),
         ("algorithm.name=sun-dsbo-gd", r"unknown algorithm 'sun-dsbo-gd': did you mean 'sun-dsbo-"),
         ("run.dtype=float46", r"unknown dtype 'float46': did you mean 'float64'\?"),
+        ("run.transport=sharde", r"unknown transport 'sharde': did you mean 'shared'\?"),
         ("run.iterations=many", r"run\.iterations is 'many': expected an integer"),
         (
             "run.iterations=-1",
             r"run\.iterations is -1: expected an integer of at least 0 and",
         ),
         ("run.eval_every=0", r"run\.eval_every is 0: expected an integer of at least 1 and"),
+        ("run.max_walltime=-1", r"run\.max_walltime is -1\.0: expected a number of at least 0"),
+        ("run.max_walltime=inf", r"run\.max_walltime is inf: expected a number of at least 0"),
+        ("run.overlap=alway", r"unknown overlap 'alway': did you mean 'always'"),
         ("run.seed=1.5", r"run\.seed is 1\.5: expected an integer"),
         ("run.stationarity=1", r"run\.stationarity is 1: expected true or false"),
         ("algorithm.gamma=big", r"algorithm\.gamma is 'big': expected a number"),
@@ -144,6 +148,13 @@ def test_a_configuration_says_everything_needed_to_configure_it_again(task, writ
 def test_what_cannot_be_understood_is_refused_in_one_sentence(sets, complaint):
     with pytest.raises(UsageError, match=complaint):
         resolve(Request(flags={"task": {"name": "quadratic"}}, sets=(sets,)))
+
+
+@pytest.mark.parametrize("transport", ["shared", "neighbor", "persistent"])
+def test_gpu_buffers_go_one_by_one(transport):
+    sets = ("run.gpu_direct=true", f"run.transport={transport}")
+    with pytest.raises(UsageError, match=r"gpu_direct .* use --transport p2p"):
+        resolve(Request(flags={"task": {"name": "quadratic"}}, sets=sets))
 
 
 def test_an_unknown_preset_is_refused():
@@ -208,3 +219,9 @@ def test_a_table_has_what_any_of_its_methods_has(written):
 def test_tables_for_methods_are_not_for_the_command_line(pattern):
     with pytest.raises(UsageError, match=r"belongs into a configuration file: set its keys one"):
         resolve(Request(sets=(f"algorithm.{pattern}={{step_x=0.7}}", "algorithm.step_x=0.1")))
+
+
+def test_one_file_cannot_be_run_file_and_trace():
+    layer = {"task": {"name": "quadratic"}, "output": {"file": "a", "trace": "./a"}}
+    with pytest.raises(UsageError, match="both 'a': name two different files"):
+        resolve(Request(flags=layer))

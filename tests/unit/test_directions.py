@@ -94,6 +94,24 @@ def test_a_loss_may_not_depend_on_a_variable():
     assert D["theta"].norm() > 0
 
 
+class Sum:
+    """Its gradient in y is one number, which autograd hands out as a view with many entries."""
+
+    def upper(self, x, y, batch):
+        return x.sum()
+
+    def lower(self, x, y, batch):
+        return y.sum()
+
+
+def test_a_loss_may_be_a_mere_sum():
+    w = point()
+    D = sun(Sum(), w, None, mu=MU, gamma=GAMMA)
+    torch.testing.assert_close(D["x"], torch.full_like(w["x"], MU))
+    torch.testing.assert_close(D["y"], 1 - (w["y"] - w["theta"]) / GAMMA)
+    torch.testing.assert_close(D["theta"], 1 + (w["theta"] - w["y"]) / GAMMA)
+
+
 def test_the_point_is_left_alone_and_the_result_remembers_no_graph():
     w = point()
     before = {v: s.clone() for v, s in w.items()}

@@ -1,5 +1,8 @@
 """Which GPU, how many threads: decided from numbers, whatever the machine at hand has."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from sundsbo_mpi.comm.placement import Node, crowded, fair_threads, place
@@ -87,12 +90,21 @@ def test_cores_are_divided_by_those_who_share_them(mine, everyone, threads):
 def test_crowding_names_what_helps():
     assert crowded([{0, 1}] * 2, "Open MPI", ()) is None
     assert crowded([{0}, {1}, {2}], "Open MPI", ()) is None
-    note = crowded([{0, 1}] * 10, "Open MPI", ())
-    assert "10 ranks take turns on 2 cores" in note
-    assert "OMP_NUM_THREADS=1" in note
-    assert "OMPI_MCA_mpi_yield_when_idle=1" in note
-    assert "OMPI" not in crowded([{0}] * 2, "MPICH", ())
-    half = crowded([{0}] * 2, "Open MPI", {"OMP_NUM_THREADS"})
+    crowd = crowded([{0, 1}] * 10, "Open MPI", ())
+    assert crowd.fact == "10 ranks take turns on 2 cores"
+    assert "OMP_NUM_THREADS=1" in crowd.advice
+    assert "OMPI_MCA_mpi_yield_when_idle=1" in crowd.advice
+    assert "PRTE_MCA_hwloc_default_binding_policy=none" in crowd.advice
+    assert crowd.note == f"{crowd.fact}: {crowd.advice}"
+    assert "MCA" not in crowded([{0}] * 2, "MPICH", ()).advice
+    half = crowded([{0}] * 2, "Open MPI", {"OMP_NUM_THREADS"}).advice
     assert "OMP_NUM" not in half
     assert "OMPI_MCA_mpi_yield_when_idle=1" in half
-    assert crowded([{0}] * 2, "MPICH", {"OMP_NUM_THREADS"}).endswith("timings say little")
+    assert crowded([{0}] * 2, "MPICH", {"OMP_NUM_THREADS"}).advice == "timings say little"
+
+
+def test_the_launch_script_sets_what_the_advice_says():
+    script = (Path(__file__).parents[2] / "launch" / "local.sh").read_text()
+    advice = crowded([{0}] * 2, "Open MPI", ()).advice
+    for name, value in re.findall(r"(\w+)=(\w+)", advice):
+        assert f'export {name}="${{{name}:-{value}}}"' in script

@@ -101,7 +101,9 @@ def test_the_layout_is_the_documented_one(tmp_path):
         assert (file["metrics/iteration"][2:] == -1).all()
         assert json.loads(file.attrs["config"]) == CONFIG
     per_agent = ["bytes_payload", "bytes_network", "bytes_shared", "messages", "rounds"]
-    per_agent += [f"seconds_{part}" for part in ("gradient", "pack", "wait", "mix", "evaluation")]
+    per_agent += ["bytes_control", "rounds_control"]
+    phases = ("gradient", "pack", "post", "wait", "mix", "evaluation")
+    per_agent += [f"seconds_{phase}" for phase in phases]
     scalars = ["iteration", "elapsed_s", "wall_s", "stationarity"]
     scalars += ["stationarity_residual", "lipschitz"]
     scalars += [f"task/{name}" for name in planned.task_metrics]
@@ -115,6 +117,20 @@ def test_the_layout_is_the_documented_one(tmp_path):
         | {"metrics/rows": (), "metrics/edges/bytes": (6, len(EDGES))}
         | {"topology/weights": (AGENTS, AGENTS), "topology/edges": (len(EDGES), 2)}
     )
+
+
+def test_a_file_of_an_earlier_release_is_read(tmp_path):
+    path = tmp_path / "a.h5"
+    later = {"bytes_control", "rounds_control", "seconds_post"}
+    everything = write(path, rows=2).agents
+    with h5py.File(path, "r+") as file:
+        for name in later:
+            del file[f"metrics/agents/{name}"]
+    assert set(read_run(path).agents) == set(everything) - later
+    with h5py.File(path, "r+") as file:
+        del file["metrics/agents/rounds"]
+    with pytest.raises(UsageError, match="damaged"):
+        read_run(path)
 
 
 @pytest.mark.parametrize("status", ["finished", "failed", "interrupted"])

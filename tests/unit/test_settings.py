@@ -33,12 +33,16 @@ class Options:
         name: str = "digits",
         on: bool = False,
         path: str | None = None,
+        share: float | None = None,
     ):
         pass
 
 
 GIVEN = {"needed": 1}
-DEFAULTS = {"needed": 1, "step": 0.1, "count": 5, "name": "digits", "on": False, "path": None}
+DEFAULTS = {
+    **{"needed": 1, "step": 0.1, "count": 5, "name": "digits", "on": False},
+    **{"path": None, "share": None},
+}
 
 
 def test_later_layers_are_stronger_and_keys_are_kept_apart():
@@ -136,6 +140,14 @@ def test_defaults_fill_in_and_integers_become_floats_where_the_default_is_one():
     found = complete("task", Options, {**GIVEN, "step": 2, "path": "here", "on": True})
     assert found == {**DEFAULTS, "step": 2.0, "path": "here", "on": True}
     assert isinstance(found["step"], float)
+
+
+def test_a_number_may_stand_where_there_may_be_none():
+    share = complete("task", Options, {**GIVEN, "share": 1})["share"]
+    assert (share, type(share)) == (1.0, float)
+    assert complete("task", Options, {**GIVEN, "share": None})["share"] is None
+    with pytest.raises(UsageError, match=r"task\.share is 'half': expected a number"):
+        complete("task", Options, {**GIVEN, "share": "half"})
 
 
 def test_a_schedule_may_stand_where_the_default_is_a_number():

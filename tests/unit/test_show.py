@@ -67,8 +67,8 @@ def test_what_the_agents_have_spent(path):
     assert line(text, "bytes payload") == "bytes payload 5 kB 5.001 kB 5.002 kB 15 kB"
     assert line(text, "bytes network") == "bytes network 5.1 kB 5.101 kB 5.102 kB 15.3 kB"
     assert line(text, "bytes shared") == "bytes shared 5.2 kB 5.201 kB 5.202 kB 15.6 kB"
-    assert line(text, "rounds") == "rounds 5400 5401 5402 –"
-    assert line(text, "seconds wait") == "seconds wait 5700 5701 5702 17103"
+    assert line(text, "rounds  ") == "rounds 5400 5401 5402 –"
+    assert line(text, "seconds wait") == "seconds wait 6000 6001 6002 18003"
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ def noted(prepared):
     return [note for note in prepared.notes if NOTE in note]
 
 
+def test_the_trace_is_looked_for_before_anything_is_built(begin, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text("precious")
+    W = np.full((1, AGENTS, AGENTS), 1 / AGENTS)
+    with pytest.raises(UsageError, match="exists: choose another --trace"):
+        begin("sun-dsbo-gt", W, f'output.trace="{path}"')
+    begin("sun-dsbo-gt", W, f'output.trace="{path}"', "output.overwrite=true")
+
+
 @pytest.mark.parametrize("name", NEED_SYMMETRIC)
 def test_a_note_says_what_is_not_known_of_a_changing_network(begin, name):
     network = SEQUENCES["random"](AGENTS, neighbours=2, neighbours_max=4)

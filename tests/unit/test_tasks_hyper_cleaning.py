@@ -155,3 +155,15 @@ def test_an_unknown_data_set_is_refused():
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(UsageError, match=f"task.{next(iter(options))} is"):
         build(**options)
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    for levels in (2, 5, 1000):
+        weight = rng.integers(0, levels, 60) / levels
+        wrong = rng.random(60) < 0.4
+        arrays = {"weight": [weight[:20], weight[20:]], "corrupted": [wrong[:20], wrong[20:]]}
+        found = HyperCleaning.summarise(arrays)["weight_auc"]
+        assert found == pytest.approx(roc_auc_score(~wrong, weight), abs=1e-14)

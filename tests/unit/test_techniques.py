@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
+from sundsbo_mpi.algorithms.sldbo import projected
 from sundsbo_mpi.composition.fusion import lockstep
-from sundsbo_mpi.composition.techniques import TECHNIQUES, Diffused, Extra, projected, technique
+from sundsbo_mpi.composition.techniques import TECHNIQUES, Diffused, Extra, technique
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.outgoing import Outgoing
 

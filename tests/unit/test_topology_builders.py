@@ -172,3 +172,22 @@ def test_shapes_that_do_not_exist_are_refused():
 def test_what_cannot_be_drawn_is_refused_at_once(name, n, options, words):
     with pytest.raises(UsageError, match=words):
         BUILDERS[name](n, **options)
+
+
+@pytest.mark.parametrize("n", [4, 6, 10, 30, 100])
+def test_random_regular_graphs_of_any_degree(n):
+    for degree in {2, 3, n // 2 - 1, n // 2, n // 2 + 1, n - 3, n - 2, n - 1} - {0, 1}:
+        made = built("random-regular", n, degree=degree)
+        linked = graph(made)
+        assert dict(linked.degree) == dict.fromkeys(range(n), degree)
+        assert nx.is_connected(linked)
+        assert made.sha256 == built("random-regular", n, degree=degree).sha256
+    draws = {built("random-regular", 10, degree=8, seed=seed).sha256 for seed in range(4)}
+    assert len(draws) == 4
+
+
+def test_a_dense_random_regular_graph_is_drawn_in_a_moment():
+    for degree in (249, 250):
+        edges = built("random-regular", 500, degree=degree).edges()
+        assert (np.bincount(edges[:, 0]) == degree).all()
+        assert len(np.unique(edges, axis=0)) == 500 * degree

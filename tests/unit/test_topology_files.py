@@ -14,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import BUILDERS, FORMATS, Reading, read_weights, write_weights
+from sundsbo_mpi.topology import (
+    BUILDERS,
+    FORMATS,
+    SEQUENCES,
+    Reading,
+    read_weights,
+    write_weights,
+)
 from sundsbo_mpi.topology.matrices import WRITERS
 
 WEIGHTS = BUILDERS["erdos-renyi"](9, seed=3)
@@ -271,3 +278,27 @@ def test_a_matrix_that_does_not_fit_into_memory(tmp_path, monkeypatch):
 def test_no_known_names_are_said_to_be_none(tmp_path):
     (tmp_path / "g.edges").write_text("0 1\n")
     assert "'w': there are none." in refusal(tmp_path / "g.edges", Reading(weights="w"))
+
+
+def test_sequences_of_many_agents_are_written_sparse(tmp_path):
+    path = str(tmp_path / "W.npz")
+    written = SEQUENCES["one-peer"](1500)
+    write_weights(written, path)
+    read = read_weights(path).weights
+    assert read.sha256 == written.sha256
+    assert len(read.matrices) == 11
+    assert (tmp_path / "W.npz").stat().st_size < 1_000_000
+    with np.load(path) as archive:
+        members = dict(archive)
+    np.savez(path, **(members | {"period": np.array(7)}))
+    with pytest.raises(UsageError, match="16500 rows where 7 matrices of 1500 have 10500"):
+        read_weights(path)
+
+
+def test_dense_files_of_many_agents_are_refused(tmp_path):
+    weights = BUILDERS["random-regular"](5000)
+    for suffix in (".npy", ".txt", ".csv"):
+        path = tmp_path / f"W{suffix}"
+        with pytest.raises(UsageError, match=r"expected one of \.npz, \.mtx for 5000 agents"):
+            write_weights(weights, str(path))
+        assert not path.exists()

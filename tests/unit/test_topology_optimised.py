@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import BUILDERS, RULES, SEQUENCES, reweighted
+from sundsbo_mpi.topology import BUILDERS, RULES, SEQUENCES, reweighted, spectrum
 
 GRAPHS = [("grid", 6), ("star", 5), ("line", 6), ("ring", 7), ("erdos-renyi", 9), ("complete", 4)]
 
@@ -81,3 +81,13 @@ def test_what_cannot_be_weighted_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(UsageError, match=r"pip install 'sundsbo-mpi\[optimise\]'"):
         reweighted(BUILDERS["ring"](4), "fastest")
+
+
+@pytest.mark.parametrize("name", ["ring", "star", "torus", "complete"])
+def test_best_constants_of_many_agents_are_those_of_dense_matrices(name, monkeypatch):
+    mixing = BUILDERS[name](144)
+    dense = reweighted(mixing, "best-constant").matrix.toarray()
+    monkeypatch.setattr(spectrum, "DENSE_UP_TO", 100)
+    np.testing.assert_allclose(
+        reweighted(mixing, "best-constant").matrix.toarray(), dense, atol=1e-8
+    )

@@ -15,6 +15,7 @@ from sundsbo_mpi.topology import (
     Redrawn,
     Weights,
     read_weights,
+    spectrum,
     write_weights,
 )
 
@@ -377,3 +378,23 @@ def test_the_order_of_a_stack_is_part_of_its_digest():
     assert Cycle(stack, "W").sha256 != Cycle(stack[::-1], "W").sha256
     sparse = [sp.coo_array(W) for W in stack]
     assert Cycle(sparse, "other").sha256 == Cycle(stack, "W").sha256
+
+
+def test_periods_of_many_agents_are_judged_like_those_of_few(monkeypatch):
+    for n, lazy in ((48, False), (50, True), (64, False)):
+        network = SEQUENCES["one-peer"](n, lazy=lazy)
+        dense = spectrum.second_modulus(network.matrices)
+        monkeypatch.setattr(spectrum, "DENSE_UP_TO", 10)
+        assert spectrum.second_modulus(network.matrices) == pytest.approx(dense, abs=1e-9)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("lasting", [1, 4, 10**15])
+def test_draws_that_treat_all_agents_alike_need_no_dense_matrix(lasting):
+    draws = SEQUENCES["random"](60, neighbours=3).sample
+    powers = [np.linalg.eigvalsh(W.toarray())[:-1] for W in draws]
+    largest = max(abs(values).max() for values in powers)
+    many = min(lasting, spectrum.MOST_ROUNDS)
+    mean = np.mean([np.mean((values / largest) ** (2 * many)) for values in powers])
+    expected = largest * mean ** (1 / (2 * many))
+    assert spectrum.alike_rho(draws, lasting) == pytest.approx(expected, rel=0.03)

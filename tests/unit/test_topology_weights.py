@@ -162,6 +162,13 @@ def test_sparse_and_dense_spectra_agree(name):
     np.testing.assert_allclose(spectrum._sparse(matrix), spectrum._dense(matrix), atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [60, 240])
+def test_a_second_eigenvalue_below_zero_is_found(n):
+    W = (np.ones((n, n)) - np.eye(n)) / (n - 1)
+    both = spectrum._sparse(sp.csr_array(W))
+    np.testing.assert_allclose(both, [-1 / (n - 1)] * 2, atol=1e-9)
+
+
 def test_sparse_spectrum_of_a_positive_definite_matrix():
     matrix = BUILDERS["ring"](240, self_weight=0.6, lazy=True).matrix
     assert spectrum._sparse(matrix)[1] == pytest.approx(0.6, abs=1e-9)
@@ -180,3 +187,14 @@ def test_ten_thousand_agents_on_a_ring(a, smallest):
 )
 def test_rho_is_told_from_one(n, text):
     assert BUILDERS["ring"](n).rho_text == text
+
+
+def test_eigenvalues_that_are_not_found_are_said_in_a_sentence(monkeypatch):
+    from scipy.sparse import linalg
+
+    def lost(*_, **__):
+        raise linalg.ArpackNoConvergence("No convergence (41 iterations)", [], [])
+
+    monkeypatch.setattr(linalg, "eigsh", lost)
+    with pytest.raises(UsageError, match=r"of 1300 agents.* not found \(.*No convergence"):
+        BUILDERS["ring"](1300)

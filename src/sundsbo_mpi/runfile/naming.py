@@ -43,22 +43,31 @@ def check_writable(path: Path, overwrite: bool) -> None:
         UsageError: The directory is missing, or the file is being written by another run, or it
             exists and is no HDF5 file.
     """
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"cannot write '{path}': there is no directory '{path.parent}'; "
-            "make it first or choose another --output."
-        )
     if os.path.lexists(path):
         _check_not_in_use(path)
         if not overwrite:
             raise exists(path)
+    check_folder(path, "--output")
+
+
+def check_folder(path: Path, flag: str) -> None:
+    """Refuse a path in whose directory no file can be made.
+
+    Raises:
+        UsageError: The directory is missing or cannot be written.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"cannot write '{path}': there is no directory '{path.parent}'; "
+            f"make it first or choose another {flag}."
+        )
     probe = temporary(path)
     try:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UsageError(f"cannot write '{path}': {reason}; choose another --output.") from None
+        raise UsageError(f"cannot write '{path}': {reason}; choose another {flag}.") from None
 
 
 def temporary(path: Path) -> Path:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile.opening import opened
-from sundsbo_mpi.runfile.schema import COSTS, FACTS, STATUSES
+from sundsbo_mpi.runfile.schema import COSTS, FACTS, LATER_COSTS, STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +29,11 @@ class RunData:
     """A run file's contents; every series has one row per evaluation that counts.
 
     With r rows, n agents and E directed edges: scalar series have shape (r,), those of ``agents``
-    (r, n) and ``edge_bytes`` (r, E).  ``weights`` has the T matrices of a period one below the
-    other, (T n, n).  ``planned`` rows were foreseen; ``modified`` is the time of the last write
-    (UTC).  ``attributes`` are the root attributes but for the parsed ``config``; ``final`` maps the
-    saved variables to their shapes (n, d), see ``read_final``.
+    (r, n), where files of earlier releases lack ``LATER_COSTS``, and ``edge_bytes`` (r, E).
+    ``weights`` has the T matrices of a period one below the other, (T n, n).  ``planned`` rows were
+    foreseen; ``modified`` is the time of the last write (UTC).  ``attributes`` are the root
+    attributes but for the parsed ``config``; ``final`` maps the saved variables to their shapes
+    (n, d), see ``read_final``.
     """
 
     path: Path
@@ -153,7 +154,11 @@ def _series(metrics: h5py.Group, agents: int, edges: int) -> dict[str, Any]:
     if not all(np.isfinite(series[name]).all() for name in ("elapsed_s", "wall_s")):
         raise ValueError("evaluations that count have no time")
     series["edge_bytes"] = read("edges/bytes", edges)
-    series["agents"] = {name: read(f"agents/{name}", agents) for name in COSTS}
+    series["agents"] = {
+        name: read(f"agents/{name}", agents)
+        for name in COSTS
+        if name in metrics["agents"] or name not in LATER_COSTS
+    }
     series["task"] = {name: read(f"task/{name}") for name in metrics["task"]}
     for group in ("consensus", "invariant"):
         series[group] = {name: read(f"{group}/{name}") for name in metrics["consensus"]}

@@ -29,6 +29,7 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array
 
+from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,13 +60,18 @@ COSTS: dict[str, type] = {
     "bytes_shared": np.int64,
     "messages": np.int64,
     "rounds": np.int64,
-    "seconds_gradient": np.float64,
-    "seconds_pack": np.float64,
-    "seconds_wait": np.float64,
-    "seconds_mix": np.float64,
-    "seconds_evaluation": np.float64,
+    "bytes_control": np.int64,
+    "rounds_control": np.int64,
+    **{f"seconds_{phase}": np.float64 for phase in PHASES},
 }
-"""What ``/metrics/agents`` counts for every agent since the start of the run."""
+"""What ``/metrics/agents`` counts for every agent since the start of the run.
+
+Control is what the agents tell each other in every iteration beside the payload, whether to go on:
+the bytes that an agent hands to the reduction, however the MPI library passes them on.
+"""
+
+LATER_COSTS = frozenset({"bytes_control", "rounds_control", "seconds_post"})
+"""Those that files of earlier releases lack."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,102 @@
+"""One direction of SUN-DSBO beside its matrix products alone, and beside its plain form.
+
+    python benchmarks/gradient.py [--repeats 31] [--times 10]
+
+Hyper-cleaning with a network 784-300-10, 50 training and 50 validation samples, x of 50,000 numbers
+(``workload``), one thread.  Each repetition times, one after the other: the matrix products that
+the direction consists of, with results put where they have been put before; the direction as a run
+computes it (``HyperCleaning.saddle``); the direction from the task's two losses by autograd; and
+the drawing of a minibatch.  The ratios are those within a repetition, of the thread's CPU time and
+of the wall clock: median and spread, as JSON and as a table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
+from types import SimpleNamespace
+
+import click
+import numpy as np
+import torch
+from reporting import report, spread
+from workload import FEATURES, task
+
+from sundsbo_mpi.composition.directions import sun
+from sundsbo_mpi.heap import keep_freed_memory
+
+PENALTY = {"mu": 0.1, "gamma": 0.1}
+PRODUCTS = "matrix products"
+Work = dict[str, Callable[[], object]]
+
+
+def products(rows: int, widths: tuple[int, ...]) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield the factors and the place of the result of each product for one point."""
+    values = [torch.randn(rows, width) for width in widths]
+    slopes = [torch.randn(rows, width) for width in widths]
+    for layer, (inputs, outputs) in enumerate(pairwise(widths)):
+        weight = torch.randn(outputs, inputs)
+        yield values[layer], weight.t(), values[layer + 1]
+        yield slopes[layer + 1].t(), values[layer], torch.empty(outputs, inputs)
+        if layer > 0:
+            yield slopes[layer + 1], weight, slopes[layer]
+
+
+def works() -> Work:
+    """Return what is timed, by name."""
+    own = task(0)
+    batch, numbers = own.sample(0), count(1)
+    x, y = own.start()
+    w = {"x": x, "y": y, "theta": y + 0.001 * torch.randn_like(y)}
+    plain = SimpleNamespace(upper=own.upper, lower=own.lower)
+    widths = (FEATURES, (len(y) - own.classes) // (FEATURES + 1 + own.classes), own.classes)
+    rows = len(batch.labels), len(batch.train_labels)
+    multiplied = [product for each in rows for product in products(each, widths)]
+
+    def multiply() -> None:
+        for left, right, result in multiplied:
+            torch.mm(left, right, out=result)
+
+    return {
+        PRODUCTS: multiply,
+        "direction": lambda: sun(own, w, batch, **PENALTY),
+        "direction from the losses": lambda: sun(plain, w, batch, **PENALTY),
+        "minibatch": lambda: own.sample(next(numbers)),
+    }
+
+
+def seconds(work: Callable[[], object], times: int) -> np.ndarray:
+    """Return CPU and wall seconds of one of several calls."""
+    work()
+    began = time.thread_time(), time.perf_counter()
+    for _ in range(times):
+        work()
+    ended = time.thread_time(), time.perf_counter()
+    return np.subtract(ended, began) / times
+
+
+@click.command()
+@click.option("--repeats", default=31, show_default=True)
+@click.option("--times", default=10, show_default=True, help="Calls in a repetition.")
+def main(repeats: int, times: int) -> None:
+    """Measure."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    work = works()
+    found = [{name: seconds(each, times) for name, each in work.items()} for _ in range(repeats)]
+    figures = {}
+    for place, clock in enumerate(("CPU", "wall")):
+        at = {name: np.array([each[name][place] for each in found]) for name in work}
+        for name, taken in at.items():
+            figures[f"{name}, {clock} ms"] = spread(1e3 * taken)
+        for name in tuple(work)[1:]:
+            figures[f"{name} / {PRODUCTS}, {clock}"] = spread(at[name] / at[PRODUCTS])
+        ratio = at["direction"] / at["direction from the losses"]
+        figures[f"direction / direction from the losses, {clock}"] = spread(ratio)
+    report("gradient", figures)
+
+
+if __name__ == "__main__":
+    main()

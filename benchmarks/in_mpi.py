@@ -1,0 +1,102 @@
+"""The MPI job of iteration.py and scaling.py: agents that do several variants in turn.
+
+    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 40] [--only NAME]...
+
+Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
+agent in it: the mean over the agents, of a block of iterations that all begin together.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+import numpy as np
+import torch
+from mpi4py import MPI
+from workload import algorithm, ring, task
+
+from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm.gossip import Gossip
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.transports.network import Wires
+from sundsbo_mpi.control import Control
+from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.outgoing import Outgoing
+
+VARIANTS = {
+    "se shared": ("sun-dsbo-se", "shared"),
+    "se messages": ("sun-dsbo-se", "persistent"),
+    "se alone": ("sun-dsbo-se", None),
+    "gt shared": ("sun-dsbo-gt", "shared"),
+    "gt messages": ("sun-dsbo-gt", "persistent"),
+}
+WARM_UP = 5
+
+
+class Alone(Gossip):
+    """Neighbours that are never asked: what is sent comes back as it is."""
+
+    def post(self, outgoing: Outgoing) -> None:
+        """Keep the message."""
+        self._kept = outgoing.tensors
+
+    def collect(self) -> tuple[torch.Tensor, ...]:
+        """Hand it back."""
+        return self._kept
+
+
+def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
+    """Build this rank's agent for a variant."""
+    method, transport = VARIANTS[name]
+    tally, clock = Tally(comm), Clock()
+    network = Gossip if transport else Alone
+    return Agent(
+        task=task(comm.rank),
+        algorithm=algorithm(method, comm.size, iterations),
+        gossip=network(comm, ring(comm.size), clock, Wires(transport or "persistent")),
+        tally=tally,
+        control=Control(tally),
+        clock=clock,
+        iterations=iterations,
+        eval_every=iterations,
+    )
+
+
+def measure(comm: MPI.Intracomm, one: Agent) -> tuple[float, float]:
+    """Run all iterations; return seconds of an iteration and the agents' mean processor seconds."""
+    comm.Barrier()
+    began, worked = time.perf_counter(), time.process_time()
+    one.run(lambda *_: None, lambda _done: None)
+    worked = time.process_time() - worked
+    comm.Barrier()
+    elapsed = time.perf_counter() - began
+    spent = np.array([elapsed, worked]) / one.iterations
+    comm.Allreduce(MPI.IN_PLACE, spent, MPI.SUM)
+    return tuple(spent / comm.size)
+
+
+@click.command()
+@click.option("--iterations", default=40, show_default=True)
+@click.option("--only", multiple=True, type=click.Choice(list(VARIANTS)))
+def main(iterations: int, only: tuple[str, ...]) -> None:
+    """Do all variants once to warm up, and once to measure."""
+    comm = MPI.COMM_WORLD
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    found = {}
+    for name in only or VARIANTS:
+        measure(comm, warming := agent(comm, name, WARM_UP))
+        warming.close()
+        measured = agent(comm, name, iterations)
+        seconds, processor = measure(comm, measured)
+        measured.close()
+        found |= {name: seconds, f"{name}, processor": processor}
+    if comm.rank == 0:
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

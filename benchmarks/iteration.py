@@ -1,0 +1,108 @@
+"""An iteration of the program beside the same agents in one process, and beside parts of itself.
+
+    python benchmarks/iteration.py [--agents 10] [--repeats 7] [--iterations 40]
+
+Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
+shared memory and over messages, SE without any exchange, and GT over both; (b) a simulation of the
+same ten agents in one process with the same gradients, with one and with two threads.  Prints the
+ratios of each repetition's seconds per iteration: median and spread, as JSON and as a table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+from reporting import report, spread
+from workload import TEN, algorithm, ring, task
+
+from sundsbo_mpi.heap import keep_freed_memory
+
+WARM_UP = 3
+HERE = Path(__file__).resolve().parent
+RATIOS = {
+    "SE / one process, one thread": ("se shared", "one thread"),
+    "SE / one process, two threads": ("se shared", "two threads"),
+    "SE shared / SE without exchange": ("se shared", "se alone"),
+    "SE messages / SE without exchange": ("se messages", "se alone"),
+    "GT shared / SE shared": ("gt shared", "se shared"),
+    "GT messages / SE messages": ("gt messages", "se messages"),
+}
+
+
+def simulate(iterations: int, threads: int) -> float:
+    """Run the agents of SUN-DSBO-SE in this process; return the seconds of an iteration."""
+    torch.set_num_threads(threads)
+    keep_freed_memory()
+    method = algorithm("sun-dsbo-se", TEN, iterations)
+    tasks = [task(agent) for agent in range(TEN)]
+    W = torch.from_numpy(ring(TEN).matrix.toarray()).float()
+    w = method.start(tasks[0])[0]
+    lengths = [len(v) for v in w.values()]
+    points = torch.cat(tuple(w.values())).repeat(TEN, 1)
+    moved = torch.empty_like(points)
+    steps = [method.step_sizes[v](0) for v in w]
+    for k in range(-WARM_UP, iterations):
+        if k == 0:
+            began = time.perf_counter()
+        for own, s, target in zip(tasks, points, moved, strict=True):
+            at = dict(zip(w, torch.split(s, lengths), strict=True))
+            D = method.direction(own, at, own.sample(max(k, 0)), max(k, 0))
+            parts = zip(at.values(), D.values(), steps, torch.split(target, lengths), strict=True)
+            for v, D_v, step, out in parts:
+                torch.sub(v, D_v, alpha=step, out=out)
+        torch.mm(W, moved, out=points)
+    return (time.perf_counter() - began) / iterations
+
+
+def measure(agents: int, iterations: int) -> dict[str, float]:
+    """Run everything once, each in processes of its own."""
+    found = launch(agents, iterations)
+    for threads, name in ((1, "one thread"), (2, "two threads")):
+        words = [sys.executable, __file__, "--threads", threads, "--iterations", iterations]
+        found[name] = read(words)
+    return found
+
+
+def launch(agents: int, iterations: int, *more: str) -> dict[str, float]:
+    """Run the MPI job."""
+    mpirun = Path(sys.executable).parent / "mpirun"
+    job = [mpirun, "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
+    return read([*job, "--iterations", iterations, *more])
+
+
+def read(words: list[object]) -> Any:
+    """Run a program, one thread per process unless it asks for more; read the JSON it prints."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [str(w) for w in words], check=True, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@click.command()
+@click.option("--agents", default=TEN, show_default=True)
+@click.option("--repeats", default=7, show_default=True)
+@click.option("--iterations", default=40, show_default=True)
+@click.option("--threads", type=int, help="Only simulate in this process, with so many threads.")
+def main(agents: int, repeats: int, iterations: int, threads: int | None) -> None:
+    """Compare seconds per iteration."""
+    if threads:
+        print(json.dumps(simulate(iterations, threads)))
+        return
+    rounds = [measure(agents, iterations) for _ in range(repeats)]
+    found = {name: spread([r[a] / r[b] for r in rounds]) for name, (a, b) in RATIOS.items()}
+    used = dict.fromkeys(name for pair in RATIOS.values() for name in pair)
+    milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in rounds]) for name in used}
+    report("iteration", found, milliseconds)
+
+
+if __name__ == "__main__":
+    main()

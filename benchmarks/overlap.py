@@ -1,0 +1,179 @@
+"""Is the exchange over TCP hidden behind the gradient?  Hosts are network namespaces (root only).
+
+    python benchmarks/overlap.py [--hosts 2] [--rate 1gbit] [--repeats 5] [--iterations 10]
+
+One MPI job with one agent on each host does in turn, in every repetition: gradients alone, the
+exchange alone, an iteration whose message needs the gradient (se), and one whose message does not
+(dgd), without and with the thread that keeps messages moving.  The minibatch is chosen at the start
+so that gradient and exchange take equally long.  Prints the seconds and their ratios to the larger
+of the two alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from reporting import SETTINGS, report, spread
+
+HERE = Path(__file__).resolve()
+HOSTS_SH = HERE.with_name("hosts.sh")
+FIRST_BATCH, LARGEST_BATCH = 100, 4_000
+NETWORK = {
+    "PRTE_MCA_plm_ssh_agent": str(HOSTS_SH),
+    "PRTE_MCA_prte_if_include": "eth0",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_osc": "^ucx",
+    "OMPI_MCA_btl_tcp_if_include": "eth0",
+}
+
+
+class Bench:
+    """What one rank does."""
+
+    def __init__(self, iterations: int) -> None:
+        import torch
+        from mpi4py import MPI
+        from workload import ring
+
+        from sundsbo_mpi.clock import Clock
+        from sundsbo_mpi.comm.gossip import Gossip
+        from sundsbo_mpi.comm.progress import Progress
+
+        torch.set_num_threads(1)
+        self.comm, self.iterations = MPI.COMM_WORLD, iterations
+        self.gossip = Gossip(self.comm, ring(self.comm.size), Clock())
+        self.progress = Progress(self.gossip.progress)
+        self.batch = FIRST_BATCH
+        exchange, gradient = self.seconds(self.exchange()), self.seconds(self.gradient())
+        scale = self.comm.bcast(exchange / gradient)
+        self.batch = int(min(max(10, FIRST_BATCH * scale), LARGEST_BATCH))
+
+    def problem(self, technique: str) -> tuple:
+        """Return a method with a technique for all variables, and a task with the batch."""
+        from workload import TEN, algorithm, shard
+
+        from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
+
+        agent = self.comm.rank
+        task = HyperCleaning(agent=agent, agents=TEN, seed=0, shard=shard(agent), batch=self.batch)
+        techniques = dict.fromkeys(("x", "y", "theta"), technique)
+        return task, algorithm("sun-dsbo-se", self.comm.size, 100, **techniques)
+
+    def gradient(self) -> Callable[[], None]:
+        """Return what does the local work of an iteration."""
+        task, algorithm = self.problem("dgd")
+        w, state = algorithm.start(task)
+
+        def work() -> None:
+            step, averaged = algorithm.step(task, 0, w, state), None
+            while True:
+                try:
+                    outgoing = step.send(averaged)
+                except StopIteration:
+                    return
+                outgoing.meanwhile()
+                averaged = outgoing.tensors
+
+        return work
+
+    def exchange(self) -> Callable[[], None]:
+        """Return what does the round of an iteration, and nothing else."""
+        task, algorithm = self.problem("dgd")
+        w, _ = algorithm.start(task)
+        return lambda: self.gossip.average(tuple(w.values())) and None
+
+    def iteration(self, technique: str, moving: object) -> Callable[[], None]:
+        """Return what does an iteration."""
+        from sundsbo_mpi.agent import answer
+        from sundsbo_mpi.clock import Clock
+
+        task, algorithm = self.problem(technique)
+        held, clock = list(algorithm.start(task)), Clock()
+
+        def work() -> None:
+            step = algorithm.step(task, 0, *held)
+            held[:] = answer(step, self.gossip, clock, moving)
+
+        return work
+
+    def seconds(self, work: Callable[[], None]) -> float:
+        """Return the seconds of doing something, of the slowest rank."""
+        work()
+        self.comm.Barrier()
+        began = time.perf_counter()
+        for _ in range(self.iterations):
+            work()
+        return max(self.comm.allgather((time.perf_counter() - began) / self.iterations))
+
+
+def inside(repeats: int, iterations: int) -> None:
+    """Measure in turn; rank 0 prints a list of seconds for each variant."""
+    from contextlib import nullcontext
+
+    bench = Bench(iterations)
+    variants = {
+        "gradient": bench.gradient(),
+        "exchange": bench.exchange(),
+        "sequential (se)": bench.iteration("se", nullcontext()),
+        "posted early (dgd)": bench.iteration("dgd", nullcontext()),
+        "overlapped (dgd)": bench.iteration("dgd", bench.progress),
+    }
+    found: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(repeats):
+        for name, work in variants.items():
+            found[name].append(bench.seconds(work))
+    bench.progress.close()
+    bench.gossip.close()
+    if bench.comm.rank == 0:
+        print(json.dumps({"batch": bench.batch, "seconds": found}), flush=True)
+
+
+@click.command()
+@click.option("--hosts", default=2, show_default=True)
+@click.option("--rate", default="1gbit", show_default=True, help="Of each host's link.")
+@click.option("--repeats", default=5, show_default=True)
+@click.option("--iterations", default=10, show_default=True)
+@click.option("--inside", "is_inside", is_flag=True, hidden=True)
+def main(hosts: int, rate: str, repeats: int, iterations: int, is_inside: bool) -> None:
+    """Make the hosts, run the job, remove the hosts."""
+    if is_inside:
+        return inside(repeats, iterations)
+    places = ",".join(f"10.79.0.{i + 1}:1" for i in range(hosts))
+    mpirun = [Path(sys.executable).with_name("mpirun"), "-n", hosts, "--host", places]
+    job = [sys.executable, "-m", "mpi4py", HERE, "--inside"]
+    sizes = ["--repeats", repeats, "--iterations", iterations]
+    command = [HOSTS_SH, "10.79.0.1", *mpirun, "--bind-to", "none", *job, *sizes]
+    subprocess.run([HOSTS_SH, "down", str(hosts)], check=True)
+    try:
+        subprocess.run([HOSTS_SH, "up", str(hosts), rate], check=True)
+        said = subprocess.check_output(
+            list(map(str, command)),
+            env=os.environ | SETTINGS | NETWORK,
+            encoding="utf-8",
+            errors="replace",
+        )
+    finally:
+        subprocess.run([HOSTS_SH, "down", str(hosts)], check=True)
+    found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    seconds = found["seconds"]
+    alone = list(map(max, zip(seconds["gradient"], seconds["exchange"], strict=True)))
+    report(
+        f"overlap on {hosts} hosts at {rate}, batch {found['batch']}",
+        {
+            f"{name} / larger alone": spread([s / a for s, a in zip(took, alone, strict=True)])
+            for name, took in seconds.items()
+        },
+        {f"s, {name}": spread(took) for name, took in seconds.items()},
+    )
+    return None
+
+
+if __name__ == "__main__":
+    main()

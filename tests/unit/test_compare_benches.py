@@ -1,0 +1,148 @@
+"""Comparing benches: times by size, links, checked rounds, and where they ran."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+from measured_benches import SIZES, bench
+
+from sundsbo_mpi.bench.file import write_bench
+from sundsbo_mpi.cli.compare import command
+from sundsbo_mpi.errors import UsageError
+
+
+@pytest.fixture
+def compare(tmp_path):
+    """Write benches and compare them."""
+
+    def compare(*benches, flags=(), width=120):
+        files = [str(tmp_path / f"{number}.h5") for number in range(len(benches))]
+        for path, content in zip(files, benches, strict=True):
+            write_bench(Path(path), content, overwrite=True)
+        words = [*files, *map(str, flags)]
+        env = {"COLUMNS": str(width)}
+        done = CliRunner().invoke(command, words, env=env, catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.output
+
+    return compare
+
+
+def lines(text, start):
+    found = [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in found if line.startswith(start)]
+
+
+def test_times_of_the_smallest_and_the_largest_message(compare):
+    text = compare(bench(), bench(2.0))
+    assert "messages of 4 bytes" in text
+    assert "messages of 4000000 bytes" in text
+    assert "messages of 4000 bytes" not in text
+    assert lines(text, "round, auto, host, all") == [
+        "round, auto, host, all (µs) 1.506 3.012",
+        "round, auto, host, all (ms) 6.002 12",
+    ]
+    assert lines(text, "memcpy, host") == [
+        "memcpy, host (µs) 0.3765 0.753",
+        "memcpy, host (ms) 1.5 3.001",
+    ]
+
+
+def test_pairs_and_links_by_class(compare):
+    text = compare(bench(), bench(2.0))
+    assert lines(text, "latency, same node") == ["latency, same node (µs) 2 4"]
+    assert lines(text, "latency, other node") == ["latency, other node (µs) 40 80"]
+    assert lines(text, "bandwidth, same node") == ["bandwidth, same node (GB/s) 6 3"]
+    assert lines(text, "alpha, auto, host, other node") == [
+        "alpha, auto, host, other node (µs) 20 40"
+    ]
+    assert lines(text, "1 / beta, auto, host, same") == [
+        "1 / beta, auto, host, same node (GB/s) 1 1"
+    ]
+    assert lines(text, "1 / beta, auto, host, other")[0].endswith("– –")
+    assert lines(text, "largest error, auto, host, same")[0].endswith("(%) 5 5")
+
+
+def test_measured_beside_predicted_rounds(compare):
+    other = dataclasses.replace(bench(2.0), methods=bench().methods[::-1])
+    text = compare(bench(), other)
+    assert lines(text, "sun-dsbo-se, auto, host") == ["sun-dsbo-se, auto, host (ms) 11 24"]
+    (ratio,) = lines(text, "predicted / measured, sun-dsbo-se")
+    assert ratio.split()[-2:] == ["0.9091", "1.667"]
+
+
+def test_what_only_one_of_them_has_is_a_dash(compare):
+    fewer = dataclasses.replace(bench(), series={}, links={}, checks={})
+    text = compare(bench(), fewer)
+    assert lines(text, "round, auto, host, all")[0] == "round, auto, host, all (µs) 1.506 –"
+    assert lines(text, "alpha, auto, host, same")[0].endswith("1 –")
+    assert lines(text, "sun-dsbo-se, auto, host")[0].endswith("11 –")
+
+
+def test_settings_and_environment_where_they_differ(compare):
+    other = bench(repeats=5, mpi_library="MPICH Version: 5.0.2\nlong", environment="{}")
+    text = compare(bench(), other)
+    assert lines(text, "repeats") == ["repeats 20 5"]
+    assert lines(text, "MPI library") == ["MPI library Open MPI v5.0.11 MPICH Version: 5.0.2"]
+    assert lines(text, "OMP_NUM_THREADS") == ["OMP_NUM_THREADS 1 –"]
+    assert not lines(text, "torch")
+
+
+def test_what_is_not_fair_is_said(compare):
+    assert "warning" not in compare(bench(), bench(2.0))
+    assert "in common are 4, 4000000 (bytes)" in compare(bench(), bench(2.0, sizes=(4, 4000000)))
+    assert "in common are none" in compare(bench(), bench(2.0, sizes=(8,)))
+    other = dataclasses.replace(bench(2.0), edges=bench().edges[:2])
+    assert "warning: the networks differ" in compare(bench(), other)
+    crowded = bench(2.0, cores=("0-1", "0,1", "3", "3"))
+    assert "while 2 ranks took turns on 1 core of one node" in " ".join(
+        compare(bench(), crowded).split()
+    )
+    assert "counts once" in compare(bench(), bench())
+
+
+def test_csv_has_a_line_per_series_and_size(compare, tmp_path):
+    compare(bench(), bench(2.0), flags=("--csv", tmp_path / "a.csv"))
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 3 * len(SIZES)
+    (row,) = [
+        row
+        for row in rows
+        if (row["bench"], row["what"], row["links"], row["message_bytes"])
+        == ("2", "round", "all", "4000")
+    ]
+    assert float(row["median_s"]) == pytest.approx(1e-5)
+    assert float(row["p95_s"]) == pytest.approx(2e-5)
+    assert float(row["slowest_rank_s"]) == pytest.approx(1.5e-5)
+
+
+def test_the_picture_has_a_panel_per_series(compare, tmp_path, monkeypatch):
+    drawn = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda f, *a, **k: (drawn.append(f), save(f, *a, **k)))
+    compare(bench(), bench(2.0), flags=("--png", tmp_path / "a.png"))
+    shown = [axes for axes in drawn[0].axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == ["memcpy, host", "round, auto, host, all"]
+    first, second = shown[1].get_lines()
+    np.testing.assert_array_equal(first.get_xdata(), SIZES)
+    np.testing.assert_allclose(second.get_ydata(), 2 * first.get_ydata())
+    assert first.get_color() != second.get_color()
+
+
+def test_a_picture_of_nothing(compare, tmp_path):
+    empty = dataclasses.replace(bench(), series={})
+    with pytest.raises(UsageError, match="have measured no series"):
+        compare(empty, flags=("--png", tmp_path / "a.png"))
+
+
+def test_the_tables_fit_into_eighty_columns_whole(compare):
+    text = compare(bench(), bench(2.0), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text

@@ -1,0 +1,80 @@
+"""What tasks offer as ``saddle`` against autograd on their two losses."""
+
+import pytest
+import test_tasks_hyper_cleaning as hyper_cleaning
+import test_tasks_hyper_representation as hyper_representation
+import test_tasks_hyperparameter as hyperparameter
+import test_tasks_meta_learning as meta_learning
+import torch
+from labelled_samples import AGENTS, COLOURS, DATA
+
+from sundsbo_mpi.composition.directions import saddle_of_losses, sun
+from sundsbo_mpi.tasks.hyperparameter import Hyperparameter
+from sundsbo_mpi.tasks.shards import labelled_shards
+
+
+def ridge_of_images():
+    shard = labelled_shards(DATA, AGENTS, 0, heterogeneity=1.0)[2]
+    return Hyperparameter(agent=2, agents=AGENTS, seed=0, shard=shard, dataset="digits", batch=4)
+
+
+TASKS = {
+    "hyper-cleaning": lambda: hyper_cleaning.build()[0][1],
+    "hyper-cleaning, a sample twice in a batch": lambda: hyper_cleaning.build(batch=17)[0][2],
+    "hyper-cleaning, one unit, one sample": lambda: hyper_cleaning.build(batch=1, hidden=1)[0][0],
+    "hyper-cleaning, no regulariser": lambda: hyper_cleaning.build(alpha=0, hidden=33)[0][0],
+    "hyper-representation": lambda: hyper_representation.build()[0],
+    "hyper-representation, wide": lambda: hyper_representation.build(batch=9, hidden=64)[0],
+    "hyper-representation, convolutions": lambda: hyper_representation.build(COLOURS)[0],
+    "hyperparameter, synthetic": lambda: hyperparameter.synthetic()[0],
+    "hyperparameter, images": ridge_of_images,
+    "meta-learning": lambda: meta_learning.build()[0][1],
+}
+
+
+def point(task, dtype):
+    """Not far from the start, where a network is alive."""
+    rng = torch.Generator().manual_seed(3)
+    x, y = task.start()
+    start = {"x": x, "y": y, "theta": y}
+    return {v: s + torch.randn(len(s), generator=rng, dtype=dtype) / 5 for v, s in start.items()}
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float64, 1e-12), (torch.float32, 2e-5)])
+@pytest.mark.parametrize("mu", [0.0, 0.7])
+@pytest.mark.parametrize("name", TASKS)
+def test_it_is_that_of_the_losses(name, mu, dtype, error):
+    task = TASKS[name]()
+    task.to(torch.device("cpu"), dtype)
+    w = point(task, dtype)
+    before = {v: s.clone() for v, s in w.items()}
+    everything = [task.everything()] if hasattr(task, "everything") else []
+    for batch in (task.sample(3), *everything):
+        expected = saddle_of_losses(task, w, batch, mu)
+        found = task.saddle(w["x"], w["y"], w["theta"], batch, mu)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert (mine.dtype, mine.shape, mine.requires_grad) == (dtype, theirs.shape, False)
+            assert theirs.norm() > 0
+            assert (mine - theirs).norm() <= error * theirs.norm()
+    assert all(torch.equal(w[v], before[v]) for v in w)
+
+
+def test_the_direction_is_made_of_what_a_task_offers():
+    class Offering:
+        def saddle(self, x, y, theta, batch, mu):
+            return x * batch, y * mu, theta + 5
+
+    w = {v: torch.tensor([n, -n]) for v, n in (("x", 2.0), ("y", 3.0), ("theta", 7.0))}
+    D = sun(Offering(), w, 10, mu=0.5, gamma=0.25)
+    assert D["x"].tolist() == [20, -20]
+    assert D["y"].tolist() == [1.5 + 16, -1.5 - 16]
+    assert D["theta"].tolist() == [12 + 16, -2 - 16]
+
+
+def test_an_agent_moves_its_own_entries_of_x_alone():
+    task = TASKS["hyper-cleaning"]()
+    batch = task.sample(3)
+    w = point(task, torch.float64)
+    S_x = task.saddle(w["x"], w["y"], w["theta"], batch, 0.7)[0]
+    own = task.train_samples + batch.train_places
+    assert sorted(S_x.nonzero().flatten().tolist()) == sorted(own.tolist())
