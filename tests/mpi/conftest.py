@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -70,6 +71,14 @@ class Verdict:
     def pytest_unconfigure(self):
         self.comm.Barrier()
         self.comm.Free()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config):
+    # Ranks that shared pytest's own folder would clear it while others do the same.
+    with tempfile.TemporaryDirectory() as folder:
+        config.option.basetemp = Path(folder) / "pytest"
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)
