@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 from measured_benches import bench
 from measured_runs import configured, without, write
+from printed import line
 
 from sundsbo_mpi.bench.file import write_bench
 from sundsbo_mpi.cli.compare import command
@@ -25,12 +25,6 @@ def compare(*arguments):
     done = CliRunner().invoke(command, words, env={"COLUMNS": "120"}, catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
-
-
-def line(text, start):
-    """Return the only line that starts so, with single spaces."""
-    (found,) = [line for line in text.splitlines() if line.strip().startswith(start)]
-    return " ".join(found.split())
 
 
 @pytest.fixture
@@ -47,20 +41,6 @@ def files(tmp_path):
             *LATER_COSTS,
         ),
     ]
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    save = Figure.savefig
-
-    def remember(self, *args, **kwargs):
-        figures.append(self)
-        return save(self, *args, **kwargs)
-
-    monkeypatch.setattr(Figure, "savefig", remember)
-    return figures
 
 
 def test_the_tables(files):

@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 from synthetic_run import CONFIG, plan, row
 
 from sundsbo_mpi.cli.plot import command
@@ -31,20 +30,6 @@ def plot(*arguments):
     done = CliRunner().invoke(command, [str(word) for word in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    save = Figure.savefig
-
-    def remember(self, *args, **kwargs):
-        figures.append(self)
-        return save(self, *args, **kwargs)
-
-    monkeypatch.setattr(Figure, "savefig", remember)
-    return figures
 
 
 def test_three_panels_hold_the_rows(tmp_path, drawn):

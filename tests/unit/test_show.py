@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from printed import line
 from rich.console import Console
 from synthetic_run import AGENTS, CONFIG, EDGES, plan, row
 
@@ -32,12 +33,6 @@ def show(*arguments) -> str:
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
-
-
-def line(text: str, start: str) -> str:
-    """Return the only line that starts so, with single spaces."""
-    (found,) = [line for line in text.splitlines() if line.strip().startswith(start)]
-    return " ".join(found.split())
 
 
 def test_what_ran_and_how_it_ended(path):

@@ -54,10 +54,9 @@ def command(sizes: str, payload: str, reading: Reading, **others: Any) -> None:
     messages of an iteration of SUN-DSBO, one vector per variable (SE), two rounds of them (GT), or
     one round of two (semi- and non-ATC GT).
 
-    To put the OSU benchmarks beside it, start 'osu_neighbor_alltoallv' (7.1 or later) on as many
-    ranks, placed alike, with the same message sizes (-m 4:4194304), and compare its average
-    latency with the exchange of mpi-blocking: it too sends a message of the size to each
-    neighbour, of a Cartesian grid unless told otherwise.
+    To put the OSU benchmarks beside it, start their 'osu_neighbor_alltoallv' on as many ranks,
+    placed alike and with as many neighbours each, and compare its average latency with the exchange
+    of mpi-blocking at the same size.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     require_integer("--repeats", others["repeats"], 1)
     checked = {"sizes": _sizes(sizes), "reading": reading, **others}
