@@ -4,54 +4,43 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import UTC, datetime
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import h5py
-from scipy.sparse import csr_array, vstack
+import numpy as np
 
-from sundsbo_mpi.composition.compressors import COMPRESSORS
-from sundsbo_mpi.runfile import RunFile, RunPlan
-from sundsbo_mpi.versions import versions
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.provenance import attributes, described, recognised_by, stacked
+from sundsbo_mpi.runfile import Event, Resumption, RunFile, RunPlan
+from sundsbo_mpi.runfile.resuming import BEGINS, planned_after
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.typing import NDArray
 
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.config import Config
+    from sundsbo_mpi.preparation import Prepared
     from sundsbo_mpi.progress import Reporter
     from sundsbo_mpi.runfile import Row
-    from sundsbo_mpi.startup import Prepared
+    from sundsbo_mpi.topology import Mixing
+
+EVENTS = 1000
+"""How many events a run file takes, and from a run that has more the first ones."""
+EVENT_SECONDS = 10.0
+"""Between two writings of events, which copy the file; those in between wait for the next row."""
 
 
 def planned_rows(iterations: int, eval_every: int) -> int:
     """Count the evaluations at 0, at every multiple of ``eval_every``, and at K."""
-    return 1 + math.ceil(iterations / eval_every)
-
-
-def other_techniques(config: Config) -> str:
-    """Name the variables whose technique is not the method's own, as in "x by ed"."""
-    other = {v: config.algorithm.get(v) for v in ("x", "y", "theta")}
-    return ", ".join(f"{v} by {technique}" for v, technique in other.items() if technique)
-
-
-def messages(config: Config) -> str:
-    """Say how messages differ from whole vectors in the run's dtype, "" if they do not."""
-    own = config.algorithm
-    said = ["x not sent"] if own["private"] else []
-    if own["wire"]:
-        said.append(own["wire"])
-    if own["compressor"]:
-        options = COMPRESSORS[own["compressor"]].options
-        said.append(" ".join([own["compressor"], *(f"{name} {own[name]:g}" for name in options)]))
-    return ", ".join(said)
+    return 1 + planned_after(0, iterations, eval_every)
 
 
 class Recorder:
-    """Writes the rows; used on rank 0 alone.
+    """Writes the rows and events; used on rank 0 alone.
 
-    The file is made when the first row tells the names of the task's metrics.
+    The file is made when the first row tells the names of the task's metrics, or taken up again.
     """
 
     def __init__(
@@ -62,27 +51,36 @@ class Recorder:
         self._library = library
         self._reporter = reporter
         self._file: RunFile | None = None
+        self._waiting: list[Event] = []
+        self._noted = 0
+        self._written = -math.inf
 
     @property
     def path(self) -> Path | None:
         """Where the run file is, once it exists."""
         return self._file.path if self._file else None
 
+    @property
+    def last(self) -> int:
+        """The iteration of the last row in the file, -1 where there is none."""
+        return self._file.last if self._file else -1
+
     def start(self, row: Row, w: Variables) -> None:
-        """Make the run file from the row of iteration 0 and the agent's variables.
+        """Make the run file from the first row, usually that of iteration 0, and the variables.
 
         Raises:
             UsageError: it cannot be made.
         """
         config, weights = self._prepared.config, self._prepared.weights
+        begins = {BEGINS: row.iteration} if row.iteration else {}
         plan = RunPlan(
             agents=weights.agents,
-            rows=planned_rows(config.run.iterations, config.run.eval_every),
+            rows=1 + planned_after(row.iteration, config.run.iterations, config.run.eval_every),
             task_metrics=tuple(row.task),
             variables={v: s.numel() for v, s in w.items()},
             edges=weights.edges(),
-            weights=vstack([csr_array((0, weights.agents)), *weights.matrices], format="csr"),
-            attributes=self._attributes(),
+            weights=stacked(weights),
+            attributes=attributes(self._prepared, self._library, self._crowd) | begins,
             agents_info=self._agents_info,
             save_final=config.run.save_final,
             dtype=config.run.dtype,
@@ -91,53 +89,146 @@ class Recorder:
             self._file = RunFile.create(config.output.file, plan, config.output.overwrite)
         else:
             self._file = RunFile.create_default(config.task["name"], config.algorithm["name"], plan)
+        self._warn()
+
+    def resume(self, iteration: int, sentence: str) -> None:
+        """Go on with the run's file from a checkpoint of the run: later rows are dropped.
+
+        Args:
+            iteration: Iterations done at the checkpoint.
+            sentence: What the event "resumed" says.
+
+        Raises:
+            UsageError: the file is gone, damaged, another run's, or being written; or it lacks
+                rows, or cannot be written.
+        """
+        resumption, weights = self._prepared.resumption, self._prepared.weights
+        assert resumption is not None
+        assert resumption.run_file is not None
+        details: dict[str, Any] = {
+            "mpi_library": self._library,
+            "transport": self._prepared.transport,
+            "hosts": self._agents_info["host"].tolist(),
+        }
+        details |= described(weights) if resumption.relinked else {}
+        event = Event(iteration, "resumed", sentence, details)
+        numbers = np.array(self._prepared.about.numbers, dtype=np.int64)
+        self._reopen(resumption.run_file, self._resumption(event, weights), numbers)
+
+    def regroup(
+        self, event: Event, agents: Sequence[int], weights: Mixing, path: Path | None = None
+    ) -> None:
+        """Note an event after which rows come from other agents, over other links.
+
+        Args:
+            event: What has happened; ``iteration`` is that of the last row which stays.
+            agents: The agents of the rows to come, by their numbers at the beginning of the run.
+            weights: What they mix with; noted with the event.
+            path: The run file, where this rank has not written it so far: the one that has is gone.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        details = {**event.details, "agents": list(agents), **described(weights)}
+        event = replace(event, details=details)
+        numbers = np.array(agents, dtype=np.int64)
+        if self._file is not None:
+            self._file.note([event], numbers, weights.edges())
+        else:
+            assert path is not None
+            how = replace(self._resumption(event, weights), again=False)
+            self._reopen(path, how, numbers)
+
+    def event(self, iteration: int, kind: str, sentence: str) -> None:
+        """Write down what has happened; many at once are written with the next row.
+
+        A full disk is told, and nothing else: the run does not depend on it.
+        """
+        if self._noted < EVENTS:
+            self._noted += 1
+            self._waiting.append(Event(iteration, kind, sentence))
+        if time.monotonic() - self._written >= EVENT_SECONDS:
+            self._write_events()
 
     def row(self, row: Row) -> None:
         """Append a row and show it.
 
         Raises:
-            UsageError: the task reports other names than before.
+            UsageError: the task reports other names than before, or the file cannot be written any
+                more; it keeps the rows before this one.
         """
         assert self._file is not None
         self._file.append(row)
         self._reporter.row(row)
+        self._write_events()
 
     def final(self, variable: str, everyone: np.ndarray) -> None:
-        """Keep the agents' last iterates of a variable, shape (n, d)."""
+        """Keep the agents' last iterates of a variable, shape (n, d).
+
+        Raises:
+            UsageError: the file cannot be written any more.
+        """
         assert self._file is not None
         for agent, s in enumerate(everyone):
             self._file.write_final(variable, agent, s)
 
-    def close(self, status: str) -> None:
-        """Say how the run ended and close its file, if there is one."""
+    def sync(self) -> None:
+        """Wait until all rows are on the disk itself, as they must be before a checkpoint is.
+
+        Raises:
+            UsageError: the file cannot be written any more.
+        """
         if self._file is not None:
+            self._file.sync()
+
+    def close(self, status: str) -> None:
+        """Say how the run ended and close its file, if there is one; a full disk is told."""
+        if self._file is None:
+            return
+        self._write_events()
+        try:
             self._file.finish(status)
+        except UsageError as error:
+            self._reporter.note(str(error))
+        finally:
             self._file.close()
 
-    def _attributes(self) -> dict[str, str | int | float]:
-        config, weights = self._prepared.config, self._prepared.weights
-        about: dict[str, str | int | float] = {
-            "config": json.dumps(config.as_dict()),
-            "task": config.task["name"],
-            "dataset": config.task.get("dataset") or "",
-            "algorithm": config.algorithm["name"],
-            "techniques": other_techniques(config),
-            "estimator": config.algorithm.get("estimator", ""),
-            "messages": messages(config),
-            "iterations": config.run.iterations,
-            "seed": config.run.seed,
-            "topology": weights.description,
-            "topology_sha256": weights.sha256,
-            "node_ids": json.dumps(self._prepared.node_ids),
-            "rho": weights.rho,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "mpi_library": self._library,
-            "transport": self._prepared.transport,
-            "oversubscribed": next(filter(None, self._agents_info["oversubscribed"].tolist()), ""),
-            "hdf5": h5py.version.hdf5_version,
-        }
-        if weights.lambda_min is not None:
-            about["lambda_min"] = weights.lambda_min
-        if weights.recipe:
-            about["topology_recipe"] = json.dumps(weights.recipe)
-        return about | {f"version_{name}": found for name, found in versions().items()}
+    @property
+    def _crowd(self) -> str:
+        """What is said of agents that share cores, "" if none do."""
+        return next(filter(None, self._agents_info["oversubscribed"].tolist()), "")
+
+    def _resumption(self, event: Event, weights: Mixing) -> Resumption:
+        config = self._prepared.config
+        return Resumption(
+            iteration=event.iteration,
+            iterations=config.run.iterations,
+            eval_every=config.run.eval_every,
+            event=event,
+            edges=weights.edges(),
+            identity={**recognised_by(config), "agents": self._prepared.about.agents},
+            attributes={"config": json.dumps(config.as_dict())},
+        )
+
+    def _reopen(
+        self, path: str | Path, how: Resumption, agents: NDArray[np.int64] | None = None
+    ) -> None:
+        self._file = RunFile.resume(path, how, agents)
+        self._warn()
+
+    def _warn(self) -> None:
+        if self._file is not None and not self._file.locked:
+            self._reporter.note(
+                f"the file system of '{self._file.path}' knows no locks: see to it that no other "
+                "run is given the same --output"
+            )
+
+    def _write_events(self) -> None:
+        if self._file is None or not self._waiting:
+            return
+        events, self._waiting = self._waiting, []
+        self._written = time.monotonic()
+        try:
+            self._file.note(events)
+        except UsageError as error:
+            self._reporter.note(f"{len(events)} events are not in the run file: {error}")

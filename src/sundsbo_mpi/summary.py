@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 HIGHER = ("accuracy", "auc", "gap")
 LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
+
+EVENTS = 10
+"""How many events are told, the last ones."""
 
 
 def render_summary(run: RunData) -> RenderableType:
@@ -62,6 +66,8 @@ def _facts(run: RunData) -> Table:
         ("seed", about.get("seed", DASH)),
         ("time", _time(run)),
         ("MPI", library(str(about.get("mpi_library", DASH)))),
+        *_events(run),
+        *_advice(run),
     )
     for name, value in rows:
         # Text, not str: names of files and topologies may hold rich's square brackets.
@@ -74,6 +80,28 @@ def _status(run: RunData) -> str:
         return f"{run.status} {run.attributes['ended']}"
     age = (datetime.now(UTC) - run.modified).total_seconds()
     return f"running, or killed (last written {_duration(max(age, 0.0))} ago)"
+
+
+def _events(run: RunData) -> list[tuple[str, str]]:
+    shown = run.events[-EVENTS:]
+    words = [f"iteration {e.iteration}, {e.time}: {e.sentence}" for e in shown]
+    if len(run.events) > EVENTS:
+        words.insert(0, f"{len(run.events) - EVENTS} earlier ones")
+    return [("" if place else "events", said) for place, said in enumerate(words)]
+
+
+def _advice(run: RunData) -> list[tuple[str, str]]:
+    """Say what can be done about a run that is damaged or did not finish."""
+    rows = []
+    if run.damage:
+        file = shlex.quote(str(run.path))
+        rows += [("damaged", f"{run.damage}; 'sundsbo-mpi repair {file}' writes that down")]
+    output = run.config.get("output")
+    folder = output.get("checkpoint") if isinstance(output, dict) else None
+    if folder and run.status != "finished":
+        after = "if it was killed: " if run.status == "running" else ""
+        rows += [("to go on", f"{after}sundsbo-mpi resume {shlex.quote(str(folder))}")]
+    return rows
 
 
 def _join(about: Any, *names: str) -> str:
@@ -142,6 +170,7 @@ def _costs(run: RunData) -> RenderableType:
     for name, counted in run.agents.items():
         last = counted[-1]
         show = partial(size, digits=4) if name.startswith("bytes") else number
+        show = number if np.isnan(last).any() else show  # of a damaged file
         shown = [show(pick(last)) for pick in (np.min, np.median, np.max)]
         total = DASH if name.startswith("rounds") else show(last.sum())
         rows.append((name.replace("_", " "), *shown, total))

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from sundsbo_mpi.runfile import Row, RunPlan
+from sundsbo_mpi.runfile import Event, Resumption, Row, RunPlan
 from sundsbo_mpi.runfile.schema import COSTS
 
 AGENTS = 3
@@ -72,3 +72,16 @@ def row(index: int, of: RunPlan | None = None, **changes) -> Row:
         "edge_bytes": 7 * index + np.arange(len(of.edges)),
     }
     return Row(**(fields | changes))
+
+
+def resumption(iteration: int, **changes) -> Resumption:
+    """How the run of ``plan`` goes on from a checkpoint."""
+    fields = {
+        "iteration": iteration,
+        "iterations": 50,
+        "eval_every": 10,
+        "event": Event(iteration, "resumed", f"resumed after {iteration} iterations"),
+        "edges": EDGES,
+        "identity": {"task": "hyper-cleaning", "seed": 7, "agents": AGENTS},
+    }
+    return Resumption(**(fields | changes))

@@ -2,87 +2,35 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-from synthetic_run import plan, row
+from logged_disks import FLUSH, Disks, backwards, states
+from synthetic_run import plan, resumption, row
 from test_runfile import assert_holds
 
-from sundsbo_mpi.runfile import RunFile, read_final, read_run
-
-FLUSH = None
+from sundsbo_mpi.runfile import Event, RunFile, placing, read_final, read_run, repair
 
 
-class LoggedFile(io.BytesIO):
-    """A file in memory that remembers every change made to it and every flush, in order.
-
-    A change is a position and the bytes written there, or None for a truncation.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.log = []
-
-    def write(self, data):
-        self.log.append((self.tell(), bytes(data)))
-        return super().write(data)
-
-    def truncate(self, size=None):
-        self.log.append((self.tell() if size is None else size, None))
-        return super().truncate(size)
-
-    def flush(self):
-        self.log.append(FLUSH)
-        super().flush()
-
-
-def states(log):
-    """Yield the file's bytes after 0, 1, 2, ... changes or flushes."""
-    content = bytearray()
-    yield bytes(content)
-    for change in log:
-        if change is not FLUSH:
-            position, data = change
-            if data is None:
-                del content[position:]
-            content.extend(bytes(max(position - len(content), 0)))
-            content[position : position + len(data or b"")] = data or b""
-        yield bytes(content)
-
-
-def backwards(log):
-    """Turn around the order of the changes between one flush and the next."""
-    turned, since = [], []
-    for change in log:
-        if change is FLUSH:
-            turned += [*reversed(since), FLUSH]
-            since = []
-        else:
-            since.append(change)
-    return turned + since[::-1]
-
-
-def logged_run(planned):
+def logged_run(path, planned, disks):
     """Return the log of a whole run and its length after the schema and after each row."""
-    disk = LoggedFile()
-    with h5py.File(disk, "w") as file:
-        run = RunFile(file, planned)
-        marks = [len(disk.log)]
-        for index in range(planned.rows):
-            run.append(row(index, planned))
-            marks.append(len(disk.log))
-        if planned.save_final:
-            for variable, dimension in planned.variables.items():
-                for agent in range(planned.agents):
-                    run.write_final(variable, agent, np.full(dimension, agent))
-        run.finish("finished")
-    return disk.log, marks
+    run = RunFile.create(path, planned)
+    log, marks = disks.made[-1].log, [disks.published[-1][1][-1]]
+    for index in range(planned.rows):
+        run.append(row(index, planned))
+        marks.append(len(log))
+    if planned.save_final:
+        for variable, dimension in planned.variables.items():
+            for agent in range(planned.agents):
+                run.write_final(variable, agent, np.full(dimension, agent))
+    run.finish("finished")
+    run.close()
+    return log, marks
 
 
 # A long attribute and many metrics force HDF5 to spread the schema over several blocks.
@@ -98,8 +46,10 @@ PLANS = {"plain": plan(), "final": plan(rows=2, save_final=True), "wide": WIDE}
 
 @pytest.mark.parametrize("order", [list, backwards], ids=["in order", "backwards"])
 @pytest.mark.parametrize("planned", PLANS.values(), ids=PLANS)
-def test_every_prefix_of_the_writes_shows_the_rows_flushed_by_then(tmp_path, planned, order):
-    log, marks = logged_run(planned)
+def test_every_prefix_of_the_writes_shows_the_rows_flushed_by_then(
+    tmp_path, monkeypatch, planned, order
+):
+    log, marks = logged_run(tmp_path / "a.h5", planned, Disks(monkeypatch))
     path = tmp_path / "prefix.h5"
     seen = []
     for changes, content in enumerate(states(order(log))):
@@ -122,18 +72,116 @@ def test_every_prefix_of_the_writes_shows_the_rows_flushed_by_then(tmp_path, pla
 
 def test_nothing_has_the_final_name_before_it_is_readable(tmp_path, monkeypatch):
     path = tmp_path / "a.h5"
-    filled = RunFile.__init__
+    fill = placing.store
 
-    def watched(self, file, planned):
+    def watched(file, contents, source=None):
         assert not path.exists()
-        filled(self, file, planned)
+        fill(file, contents, source)
         (hidden,) = tmp_path.iterdir()
         assert hidden.name.startswith(".a.h5.")
         assert not path.exists()
 
-    monkeypatch.setattr(RunFile, "__init__", watched)
+    monkeypatch.setattr(placing, "store", watched)
     RunFile.create(path, plan()).close()
     assert [found.name for found in tmp_path.iterdir()] == ["a.h5"]
+
+
+def published(path, disks, wrote):
+    """Return the log of the file that has just taken the name, and its length at that moment.
+
+    It must have been on the disk as a whole, and the file before, of ``wrote`` changes, untouched.
+    """
+    target, lengths = disks.published[-1]
+    assert target == path
+    assert disks.made[-1].synced == lengths[-1], "named before the disk had everything"
+    nothing = {FLUSH, (len(list(states(disks.made[-2].log[:wrote]))[-1]), None)}
+    assert set(disks.made[-2].log[wrote : lengths[-2]]) <= nothing, "the old file was written to"
+    return disks.made[-1].log, lengths[-1]
+
+
+def reopened(path, iteration=20, **changes):
+    return RunFile.resume(path, resumption(iteration, **changes))
+
+
+def test_a_file_that_is_resumed_has_its_old_or_its_new_content(tmp_path, monkeypatch):
+    path = tmp_path / "a.h5"
+    disks = Disks(monkeypatch)
+    with contextlib.closing(RunFile.create(path, plan(save_final=True))) as run:
+        for index in range(5):
+            run.append(row(index))
+        run.finish("interrupted")
+    wrote = len(disks.made[-1].log)
+    with contextlib.closing(reopened(path)) as run:
+        log, length = published(path, disks, wrote)
+        for index in range(3, 6):
+            run.append(row(index))
+    seen = []
+    for changes, content in enumerate(states(log)):
+        if changes >= length:
+            (tmp_path / "prefix.h5").write_bytes(content)
+            data = read_run(tmp_path / "prefix.h5")
+            assert_holds(data, data.rows)
+            assert [e.kind for e in data.events] == ["resumed"]
+            seen.append(data.rows)
+    assert sorted(set(seen)) == [3, 4, 5, 6]
+    assert seen == sorted(seen)
+
+
+def test_an_event_leaves_the_old_or_the_new_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.h5"
+    disks = Disks(monkeypatch)
+    with contextlib.closing(RunFile.create(path, plan(save_final=True))) as run:
+        for index in range(3):
+            run.append(row(index))
+        run.write_final("x", 1, np.arange(4))
+        wrote = len(disks.made[-1].log)
+        run.note([Event(20, "skipped", "iteration 20 was skipped")])
+        log, length = published(path, disks, wrote)
+        run.append(row(3))
+    for changes, content in enumerate(states(log)):
+        if changes >= length:
+            (tmp_path / "prefix.h5").write_bytes(content)
+            data = read_run(tmp_path / "prefix.h5")
+            assert data.rows in (3, 4)
+            assert_holds(data, data.rows)
+            assert [e.sentence for e in data.events] == ["iteration 20 was skipped"]
+            np.testing.assert_array_equal(read_final(tmp_path / "prefix.h5")["x"][1], np.arange(4))
+
+
+@pytest.mark.parametrize("change", ["resume", "note", "repair"])
+@pytest.mark.parametrize("moment", ["written", "synced", "named"])
+def test_a_copy_that_cannot_be_finished_leaves_the_file_as_it_was(
+    tmp_path, monkeypatch, change, moment
+):
+    path = tmp_path / "a.h5"
+    run = RunFile.create(path, plan())
+    run.append(row(0))
+    if change != "note":
+        run.close()
+    before = path.read_bytes()
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*_, **__):
+        raise Killed
+
+    place, name = {
+        "written": (placing, "store"),
+        "synced": (placing.Disk, "sync"),
+        "named": (Path, "replace"),
+    }[moment]
+    monkeypatch.setattr(place, name, kill)
+    with pytest.raises(Killed):
+        {
+            "resume": lambda: reopened(path, 0),
+            "note": lambda: run.note([Event(0, "odd", "said")]),
+            "repair": lambda: repair(path, path, overwrite=True),
+        }[change]()
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["a.h5"]
+    run.close()
 
 
 WRITER = f"""

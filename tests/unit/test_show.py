@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 
@@ -12,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from printed import line
 from rich.console import Console
-from synthetic_run import AGENTS, CONFIG, EDGES, plan, row
+from synthetic_run import AGENTS, CONFIG, EDGES, plan, resumption, row
 
 from sundsbo_mpi.cli.show import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.runfile import RunFile, read_run
+from sundsbo_mpi.runfile import Event, RunFile, read_run
 from sundsbo_mpi.summary import direction, render_summary
 
 
@@ -119,8 +120,65 @@ def test_the_summary_fits_into_eighty_columns(path):
     console.file.close()
 
 
+def test_events_are_told_the_last_ones(path):
+    assert "\nevents" not in show(path)
+    with contextlib.closing(RunFile.resume(path, resumption(30))) as run:
+        run.note([Event(k, "skipped", f"[{k}] was skipped") for k in range(31, 45)])
+    lines = [said.rstrip() for said in show(path).splitlines()]
+    (start,) = [number for number, said in enumerate(lines) if said.startswith("events")]
+    assert lines[start].split() == ["events", "5", "earlier", "ones"]
+    assert lines[start + 1].endswith(": [35] was skipped")
+    assert lines[start + 10].endswith(": [44] was skipped")
+    assert line(show(path), "status").startswith("status running, or killed")
+    told = json.loads(show(path, "--json"))["events"]
+    assert [(e["iteration"], e["kind"]) for e in told[:2]] == [(30, "resumed"), (31, "skipped")]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("interrupted", "to go on sundsbo-mpi resume 'my run'"),
+        ("failed", "to go on sundsbo-mpi resume 'my run'"),
+        (None, "to go on if it was killed: sundsbo-mpi resume 'my run'"),
+        ("finished", None),
+    ],
+)
+def test_how_to_go_on_with_a_run_that_has_checkpoints(tmp_path, status, words):
+    config = json.dumps({"output": {"checkpoint": "my run"}})
+    for name, text in (("with", config), ("odd", '{"output": 3}')):
+        attributes = plan().attributes | {"config": text}
+        with contextlib.closing(
+            RunFile.create(tmp_path / f"{name}.h5", plan(attributes=attributes))
+        ) as run:
+            run.append(row(0))
+            if status:
+                run.finish(status)
+    text = show(str(tmp_path / "with.h5"))
+    assert "to go on" not in show(str(tmp_path / "odd.h5"))
+    if words:
+        assert line(text, "to go on") == words
+    else:
+        assert "to go on" not in text
+
+
+def test_a_damaged_file_is_shown_as_far_as_it_is_whole(path):
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) - 8)
+    text = show(path)
+    assert line(text, "damaged").startswith("damaged 6 of 6 planned evaluations are whole, from")
+    assert line(text, "status").startswith("status finished 20")
+    found = json.loads(show(path, "--json"))
+    assert found["damage"].startswith("6 of 6")
+    assert found["metrics"]["iteration"] == [0, 10, 20, 30, 40, 50]
+    with open(path, "r+b") as file:
+        file.truncate(5000)
+    with pytest.raises(UsageError, match="no evaluation in it is whole"):
+        show(path)
+
+
 def test_json_holds_everything(path):
     found = json.loads(show(path, "--json"))
+    assert (found["damage"], found["events"]) == ("", [])
     assert found["status"] == "finished"
     assert found["config"] == CONFIG
     assert found["attributes"]["seed"] == 7

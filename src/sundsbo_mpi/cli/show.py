@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN.h5", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print everything, for other programs.")
 def command(run: str, as_json: bool) -> None:
-    """Summarise a run: finished, still running, or killed."""
-    from sundsbo_mpi.runfile import read_run
+    """Summarise a run: finished, still running, or killed.
 
-    data = read_run(run)
+    Of a damaged file, what is whole is shown.
+    """
+    from sundsbo_mpi.runfile import DamagedError, read_damaged, read_run
+
+    try:
+        data = read_run(run)
+    except DamagedError:
+        data = read_damaged(run)
     if as_json:
         click.echo(json.dumps(document(data), allow_nan=False))
         return
@@ -42,9 +49,11 @@ def document(run: RunData) -> dict[str, Any]:
         {
             "path": str(run.path),
             "status": run.status,
+            "damage": run.damage,
             "modified": run.modified.isoformat(timespec="seconds"),
             "attributes": run.attributes,
             "config": run.config,
+            "events": [dataclasses.asdict(event) for event in run.events],
             "topology": {
                 "agents": run.agent_count,
                 "edges": run.edges,
@@ -53,23 +62,27 @@ def document(run: RunData) -> dict[str, Any]:
             "agents": run.agents_info,
             "rows": run.rows,
             "planned_rows": run.planned,
-            "metrics": {
-                "iteration": run.iteration,
-                "elapsed_s": run.elapsed_s,
-                "wall_s": run.wall_s,
-                "task": run.task,
-                "consensus": run.consensus,
-                "invariant": run.invariant,
-                "stationarity": run.stationarity,
-                "stationarity_residual": run.stationarity_residual,
-                "lipschitz": run.lipschitz,
-                "agents": run.agents,
-                "edges": {"bytes": run.edge_bytes},
-            },
+            "metrics": _metrics(run),
             "final": run.final,
         }
     )
     return plain
+
+
+def _metrics(run: RunData) -> dict[str, Any]:
+    return {
+        "iteration": run.iteration,
+        "elapsed_s": run.elapsed_s,
+        "wall_s": run.wall_s,
+        "task": run.task,
+        "consensus": run.consensus,
+        "invariant": run.invariant,
+        "stationarity": run.stationarity,
+        "stationarity_residual": run.stationarity_residual,
+        "lipschitz": run.lipschitz,
+        "agents": run.agents,
+        "edges": {"bytes": run.edge_bytes},
+    }
 
 
 def _plain(value: Any) -> Any:

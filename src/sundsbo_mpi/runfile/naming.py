@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h5py
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.runfile.locking import held
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,34 +76,36 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
 
 
-def check_space(hidden: Path, size: int) -> None:
-    """See whether a file of ``size`` bytes fits, within the disk and the user's quota.
-
-    HDF5 itself may crash on a full disk while it lays out a file.
-
-    Raises:
-        OSError: It does not fit, or the directory cannot be written.
-    """
-    with hidden.open("xb") as probe:
-        try:
-            os.posix_fallocate(probe.fileno(), 0, size)
-        except OSError as error:
-            # Any other error means that the file system does not know how to reserve space.
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
-        finally:
-            hidden.unlink()
-
-
 def publish(hidden: Path, path: Path, overwrite: bool) -> None:
     """Give the file its final name, without replacing another file unless ``overwrite`` is on.
 
     Raises:
         OutputExistsError: Another run took the name in the meantime.
+        UsageError: Another run is writing the file that would be replaced.
     """
-    if overwrite:
-        hidden.replace(path)
-        return
+    if overwrite and os.path.lexists(path):
+        with held(path):
+            replace_with(hidden, path)
+    else:
+        _link(hidden, path)
+        _settle(path.parent)
+
+
+def replace_with(hidden: Path, path: Path) -> None:
+    """Give the file its final name, also where another one has it, whose lock we must hold."""
+    hidden.replace(path)
+    _settle(path.parent)
+
+
+def exists(path: Path) -> OutputExistsError:
+    """Say that ``path`` is taken and what to do."""
+    return OutputExistsError(
+        f"the output '{path}' exists already: pass --overwrite to replace it "
+        "or choose another --output."
+    )
+
+
+def _link(hidden: Path, path: Path) -> None:
     try:
         # Unlike a rename, a link fails when another run took the name since it was checked.
         os.link(hidden, path)
@@ -115,23 +118,24 @@ def publish(hidden: Path, path: Path, overwrite: bool) -> None:
         hidden.unlink()
 
 
-def exists(path: Path) -> OutputExistsError:
-    """Say that ``path`` is taken and what to do."""
-    return OutputExistsError(
-        f"the output '{path}' exists already: pass --overwrite to replace it "
-        "or choose another --output."
-    )
+def _settle(folder: Path) -> None:
+    """Let the new name outlive a power cut, where the file system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _check_not_in_use(path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"the output '{path}' is a directory: choose a file name with --output.")
     try:
-        h5py.File(path, "r", locking="best-effort").close()
-    except BlockingIOError:
-        raise UsageError(
-            f"another run is writing '{path}': wait for it to end or choose another --output."
-        ) from None
+        with held(path):
+            if not path.is_file():
+                raise OSError
+            h5py.File(path, "r", locking=False).close()
     except OSError:
         raise UsageError(
             f"the output '{path}' exists and is not a readable HDF5 file: "

@@ -27,43 +27,41 @@ DAMAGED = (
 )
 
 
+class DamagedError(UsageError):
+    """A file is not as it was written; ``repairing`` may find whole evaluations in it."""
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
     """Open a run file; whatever its content breaks while it is open is said to be damage.
 
     Raises:
-        UsageError: There is no such file, it is no run file or one of another version, or it is
-            damaged.
+        DamagedError: It is damaged, or no HDF5 file at all.
+        UsageError: There is no such file, or it is no run file or one of another version.
     """
+    check_there(path)
     try:
         with _open(path) as file:
-            _check_format(file, path)
+            check_format(file, path)
             yield file
     except DAMAGED as error:
-        said = error.args[0] if isinstance(error, KeyError) else error
-        reason = " ".join(str(said).split()).rstrip(".") or type(error).__name__
-        raise UsageError(
-            f"'{path}' is damaged: {reason}; take an undamaged copy, or run again with --overwrite."
+        raise DamagedError(
+            f"'{path}' is damaged: {reason(error)}; take an undamaged copy, or let "
+            "'sundsbo-mpi repair' keep what is whole."
         ) from error
 
 
-def _open(path: Path) -> h5py.File:
+def check_there(path: Path) -> None:
+    """Refuse a path that is no file."""
     if not path.is_file():
         raise UsageError(
             f"there is no run file '{path}': expected the .h5 file of a run; give the name that "
             "the run wrote to."
         )
-    try:
-        # The writer keeps its lock for as long as it runs; it must not keep readers away.
-        return h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise UsageError(
-            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run; "
-            "give another file, or run again if this one is damaged."
-        ) from None
 
 
-def _check_format(file: h5py.File, path: Path) -> None:
+def check_format(file: h5py.File, path: Path) -> None:
+    """Refuse an HDF5 file that is no run file, or one of another version."""
     found = file.attrs.get("format")
     if not isinstance(found, str) or found != FORMAT:
         named = f"the format '{found}'" if isinstance(found, str) else "no format that can be read"
@@ -71,3 +69,20 @@ def _check_format(file: h5py.File, path: Path) -> None:
             f"'{path}' has {named}, expected '{FORMAT}': it is no run file, or one of another "
             "version of sundsbo-mpi; read it with the version that wrote it."
         )
+
+
+def reason(error: Exception) -> str:
+    """Return what an exception says, on one line and without a full stop."""
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return " ".join(str(said).split()).rstrip(".") or type(error).__name__
+
+
+def _open(path: Path) -> h5py.File:
+    try:
+        # The writer keeps its lock for as long as it runs; it must not keep readers away.
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise DamagedError(
+            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run; "
+            "give another file, or let 'sundsbo-mpi repair' keep what is whole of this one."
+        ) from None

@@ -6,22 +6,21 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import h5py
-import numpy as np
-from scipy.sparse import csr_array
+from typing import TYPE_CHECKING, Any, Self
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.runfile.contents import read_contents
 from sundsbo_mpi.runfile.opening import opened
-from sundsbo_mpi.runfile.schema import COSTS, FACTS, LATER_COSTS, STATUSES
+from sundsbo_mpi.runfile.schema import FORMAT, SCALARS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sundsbo_mpi.runfile.schema import Array
+    from scipy.sparse import csr_array
 
-SCALARS = ("iteration", "elapsed_s", "wall_s", "stationarity", "stationarity_residual", "lipschitz")
+    from sundsbo_mpi.runfile.contents import Contents
+    from sundsbo_mpi.runfile.events import Event
+    from sundsbo_mpi.runfile.schema import Array
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,8 @@ class RunData:
     ``weights`` has the T matrices of a period one below the other, (T n, n).  ``planned`` rows were
     foreseen; ``modified`` is the time of the last write (UTC).  ``attributes`` are the root
     attributes but for the parsed ``config``; ``final`` maps the saved variables to their shapes
-    (n, d), see ``read_final``.
+    (n, d), see ``read_final``.  ``damage`` says in a sentence what a damaged file has lost, which
+    is NaN here; it is empty for a sound file.
     """
 
     path: Path
@@ -41,6 +41,7 @@ class RunData:
     modified: datetime
     attributes: Mapping[str, Any]
     config: Mapping[str, Any]
+    events: tuple[Event, ...]
     weights: csr_array
     edges: Array
     agents_info: Mapping[str, Array]
@@ -56,7 +57,36 @@ class RunData:
     lipschitz: Array
     agents: Mapping[str, Array]
     edge_bytes: Array
-    final: Mapping[str, tuple[int, int]]
+    final: Mapping[str, tuple[int, ...]]
+    damage: str = ""
+
+    @classmethod
+    def of(cls, path: Path, contents: Contents, damage: str = "") -> Self:
+        """Arrange the contents of a file by what they mean."""
+        attributes = {"format": FORMAT, **contents.attributes}
+        groups: dict[str, Any] = {name: {} for name in ("task", "consensus", "invariant", "agents")}
+        for series, column in contents.series.items():
+            group, _, name = series.partition("/")
+            if group in groups:
+                groups[group][name] = column
+        scalars: dict[str, Any] = {name: contents.series[name] for name in SCALARS}
+        return cls(
+            path=path,
+            status=str(attributes["status"]),
+            modified=datetime.fromtimestamp(path.stat().st_mtime, UTC),
+            config=_config(attributes.pop("config", "{}")),
+            attributes=attributes,
+            events=contents.events,
+            weights=contents.weights,
+            edges=contents.edges,
+            agents_info=contents.agents_info,
+            planned=contents.planned,
+            edge_bytes=contents.series["edges/bytes"],
+            final={name: shape for name, (shape, _) in contents.final.items()},
+            damage=damage,
+            **scalars,
+            **groups,
+        )
 
     @property
     def rows(self) -> int:
@@ -81,28 +111,12 @@ def read_run(path: str | Path) -> RunData:
     """Read a run file, also while it is being written and after its writer was killed.
 
     Raises:
-        UsageError: There is no such file, it is no run file or one of another version, or it is
-            damaged.
+        DamagedError: It is damaged (a ``UsageError``).
+        UsageError: There is no such file, it is no run file, or one of another version.
     """
     path = Path(path)
     with opened(path) as file:
-        modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        attributes = _attributes(file)
-        config = _config(attributes.pop("config", "{}"))
-        agents, edges = len(file["agents"]["host"]), len(file["topology/edges"])
-        return RunData(
-            path=path,
-            status=attributes["status"],
-            modified=modified,
-            attributes=attributes,
-            config=config,
-            weights=_weights(file["topology/weights"], agents),
-            edges=_numbers(file, "topology/edges", (edges, 2), edges),
-            agents_info={name: _facts(file["agents"], name, agents) for name in FACTS},
-            planned=len(file["metrics"]["iteration"]),
-            final={name: saved.shape for name, saved in file.get("final", {}).items()},
-            **_series(file["metrics"], agents, edges),
-        )
+        return RunData.of(path, read_contents(file))
 
 
 def read_final(path: str | Path) -> dict[str, Array]:
@@ -117,20 +131,6 @@ def read_final(path: str | Path) -> dict[str, Array]:
         return {name: saved[()] for name, saved in file["final"].items()}
 
 
-def _attributes(file: h5py.File) -> dict[str, Any]:
-    found = {name: _plain(value) for name, value in file.attrs.items()}
-    for name, value in found.items():
-        if not isinstance(value, str | int | float):
-            raise ValueError(f"its attribute '{name}' is neither a text nor a number")
-        if isinstance(value, str):
-            value.encode()  # Flipped bytes are read as surrogates, which cannot be printed.
-    if found.get("status") not in STATUSES or not isinstance(found.get("ended"), str):
-        raise ValueError("its attributes say no known status, or not when it ended")
-    if isinstance(found.get("rho"), str):
-        raise ValueError(f"its attribute 'rho' is '{found['rho']}', not a number")
-    return found
-
-
 def _config(text: Any) -> dict[str, Any]:
     try:
         config = json.loads(text)
@@ -139,66 +139,3 @@ def _config(text: Any) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise TypeError("its config is not a table of options")
     return config
-
-
-def _series(metrics: h5py.Group, agents: int, edges: int) -> dict[str, Any]:
-    # Read before the rows: these are complete on disk as soon as the counter covers them.
-    rows, planned = int(metrics["rows"][()]), len(metrics["iteration"])
-    if not 0 <= rows <= planned:
-        raise ValueError(f"it counts {rows} evaluations, expected 0 to the {planned} planned ones")
-
-    def read(path: str, *shape: int) -> Array:
-        return _numbers(metrics, path, (planned, *shape), rows)
-
-    series: dict[str, Any] = {name: read(name) for name in SCALARS}
-    if not all(np.isfinite(series[name]).all() for name in ("elapsed_s", "wall_s")):
-        raise ValueError("evaluations that count have no time")
-    series["edge_bytes"] = read("edges/bytes", edges)
-    series["agents"] = {
-        name: read(f"agents/{name}", agents)
-        for name in COSTS
-        if name in metrics["agents"] or name not in LATER_COSTS
-    }
-    series["task"] = {name: read(f"task/{name}") for name in metrics["task"]}
-    for group in ("consensus", "invariant"):
-        series[group] = {name: read(f"{group}/{name}") for name in metrics["consensus"]}
-    return series
-
-
-def _numbers(parent: h5py.Group, path: str, shape: tuple[int, ...], rows: int) -> Array:
-    """Return the first rows of a data set that must hold numbers and have the shape."""
-    path.encode()
-    stored = parent[path]
-    if stored.shape != shape or stored.dtype.kind not in "iuf":
-        raise ValueError(
-            f"'{path}' holds {stored.dtype} of shape {stored.shape}, expected numbers of {shape}"
-        )
-    return np.asarray(stored[:rows])
-
-
-def _weights(stored: h5py.Dataset | h5py.Group, agents: int) -> csr_array:
-    if isinstance(stored, h5py.Dataset):
-        weights = csr_array(stored[()])
-    else:
-        parts = tuple(stored[name][()] for name in ("data", "indices", "indptr"))
-        weights = csr_array(parts, shape=tuple(stored.attrs["shape"]))
-        weights.check_format(full_check=True)
-    whole = agents and weights.shape[1] == agents and weights.shape[0] % agents == 0
-    if not whole or weights.dtype.kind != "f":
-        raise ValueError(f"its weights are {weights.shape} for {agents} agents")
-    return weights
-
-
-def _facts(group: h5py.Group, name: str, agents: int) -> Array:
-    facts = group[name]
-    text = h5py.check_string_dtype(facts.dtype) is not None
-    if facts.shape != (agents,) or text != (FACTS[name] is str):
-        raise ValueError(f"'{name}' holds {facts.dtype} of shape {facts.shape} for {agents} agents")
-    column: Array = np.array(facts.asstr()[()], dtype=str) if text else facts[()]
-    return column
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode()
-    return value.item() if isinstance(value, np.generic) else value
