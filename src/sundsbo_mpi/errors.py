@@ -40,10 +40,15 @@ def brief(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text)} characters)"
 
 
+def printable(text: str) -> str:
+    """Put the text on one line; what would break it, or steer a terminal, as Python writes it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:
     """Name the nearest of the ``known`` names beside the unknown one that was ``got``."""
     names = sorted(known)
     near = difflib.get_close_matches(got, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
     told = f"known are {', '.join(names)}" if names else "there are none"
-    return UsageError(f"unknown {kind} '{got}': {hint}{told}.")
+    return UsageError(f"unknown {kind} '{printable(got)[:LONGEST]}': {hint}{told}.")

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,7 @@ def test_a_schedule_may_stand_where_the_default_is_a_number():
         ({"on": 1}, r"task\.on is 1: expected true or false"),
         ({"on": "yes"}, r"task\.on is 'yes': expected true or false"),
         ({"path": 3}, r"task\.path is 3: expected text"),
+        ({"count": math.nan}, r"task\.count is nan: expected an integer"),
         ({"step": 10**400}, r"task\.step is 10+\.\.\. \(401 characters\): expected whole numbers"),
         ({"count": -(2**63)}, r"task\.count is -9223372036854775808: expected whole numbers below"),
         ({"needed": 16**5000}, r"task\.needed is an integer of thousands of digits: expected"),
@@ -177,6 +179,31 @@ def test_a_schedule_may_stand_where_the_default_is_a_number():
 def test_values_of_another_kind_are_refused(wrong, complaint):
     with pytest.raises(UsageError, match=complaint):
         complete("task", Options, {**GIVEN, **wrong})
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "2026-11-28", "12:00:00"])
+def test_words_that_toml_takes_for_something_else_are_text_where_text_is_expected(word):
+    given = assignments([f"task.path={word}", f"task.name={word}"])["task"]
+    found = complete("task", Options, {**GIVEN, **given})
+    assert (found["path"], found["name"]) == (word, word)
+
+
+def test_what_no_setting_is_is_refused_wherever_it_stands(tmp_path):
+    file = tmp_path / "run.toml"
+    for content, complaint in (
+        ('[task]\npath = "a\\u0000"\n', r"run\.toml has 'a\\x00', a text with a zero byte"),
+        ("[task]\npath = [2026-11-28]\n", "has the date 2026-11-28, expected text"),
+        ("[task]\n" + "a." * 9 + "a = 1\n", "more than 8 tables or lists within one another"),
+        ("#" * 2**20 + "\n", "has more than 1,048,576 bytes"),
+    ):
+        file.write_text(content)
+        with pytest.raises(UsageError, match=complaint):
+            read_toml(file)
+    with pytest.raises(UsageError, match=r"--set has 'a\\x00', a text with a zero byte"):
+        assignments(["task.path=a\0"])
+    with pytest.raises(UsageError, match="--set has more than 8 tables"):
+        assignments(["task.path=" + "[" * 9 + "]" * 9])
+    assert assignments(["task.path=" + "[" * 7 + "]" * 7])["task"]
 
 
 def test_unknown_keys_are_named_beside_the_nearest():

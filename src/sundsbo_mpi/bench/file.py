@@ -148,7 +148,7 @@ def _read(file: h5py.File) -> Bench:
         group = file[f"checks/{transport}/{buffers}"]
         checks[transport, buffers] = Check(*(group[name][()] for name in Check._fields))
     columns = [_values(file[f"methods/{name}"]) for name in Sent._fields]
-    attributes = {name: _plain(value) for name, value in file.attrs.items()}
+    attributes = {_legible(name): _plain(value) for name, value in file.attrs.items()}
     return Bench(
         attributes=attributes,
         sizes=file["sizes"][()],
@@ -179,4 +179,12 @@ def _values(dataset: h5py.Dataset) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    value = value.item() if isinstance(value, np.generic) else value
+    return _legible(value) if isinstance(value, str | bytes) else value
+
+
+def _legible(text: str | bytes) -> str:
+    """Return a text; of flipped bytes it may be bytes, surrogates or what steers a terminal."""
+    if not isinstance(text, str) or not "".join(text.splitlines()).isprintable():
+        raise ValueError("a name or a value of an attribute cannot be printed")
+    return text

@@ -14,6 +14,7 @@ from sundsbo_mpi.bench.file import read_bench
 from sundsbo_mpi.bench.record import Bench
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import RunData, read_run
+from sundsbo_mpi.runfile.opening import DAMAGED
 from sundsbo_mpi.runfile.schema import FORMAT as RUN
 
 Content = TypeVar("Content")
@@ -76,7 +77,7 @@ def _format(path: str) -> str | None:
     try:
         with h5py.File(path, "r", locking=False) as file:
             found = file.attrs.get("format")
-    except OSError:
+    except DAMAGED:
         return None
     return found if isinstance(found, str) else None
 

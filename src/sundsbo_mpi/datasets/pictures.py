@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import warnings
 import zipfile
 import zlib
 from collections import defaultdict
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -73,20 +74,25 @@ class Pictures(NamedTuple):
         channels, height, width = shape
         with self._refusing(picture), self.open(picture) as file:
             plain = Image.open(file, formats=list(FORMATS)).convert("L" if channels == 1 else "RGB")
-        scaled = plain.resize((width, height), Image.Resampling.BILINEAR)
+            scaled = plain.resize((width, height), Image.Resampling.BILINEAR)
         values = np.asarray(scaled, np.uint8).reshape(height, width, channels)
         return np.moveaxis(values, -1, 0).reshape(-1)
 
     @contextmanager
     def _refusing(self, picture: str) -> Iterator[None]:
-        """Turn all that Pillow raises over a damaged file into a refusal."""
+        """Turn all that Pillow raises over a damaged or a huge file into a refusal."""
         from PIL import Image
 
         try:
-            yield
-        except (*FAULTS, SyntaxError, Image.DecompressionBombError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what Pillow reads nevertheless
+                warnings.simplefilter("error", Image.DecompressionBombWarning)
+                yield
+        # Its decoders were not written for damaged files: they raise whatever comes up.
+        except Exception as error:
+            reason = printable(str(error)) or type(error).__name__
             raise UsageError(
-                f"{self.place / picture} is not a picture that can be read ({error}): restore the "
+                f"{self.place / picture} is not a picture that can be read ({reason}): restore the "
                 "file, or remove it to do without it."
             ) from error
 

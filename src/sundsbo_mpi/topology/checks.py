@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RHO_BELOW = 1 - 1e-12
+MOST_WEIGHTS = 2**26
+"""Whose rows, columns and checks take a few gigabytes."""
 
 
 def canonical(matrix: Any, name: str, *, connects: bool = True) -> tuple[csr_array, float]:
@@ -26,7 +28,8 @@ def canonical(matrix: Any, name: str, *, connects: bool = True) -> tuple[csr_arr
         connects: Whether it must connect all agents, and so have enough entries for it.
 
     Raises:
-        UsageError: It is not a square matrix of real numbers, or has too few for its size.
+        UsageError: It is not a square matrix of real numbers, or has too few for its size or more
+            than ``MOST_WEIGHTS``.
     """
     if np.ndim(matrix) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise UsageError(
@@ -38,24 +41,35 @@ def canonical(matrix: Any, name: str, *, connects: bool = True) -> tuple[csr_arr
             f"'{name}' has entries of type {matrix.dtype}, expected real numbers; "
             "save the matrix as float64."
         )
-    agents = matrix.shape[0]
-    # Rows take memory even where they are empty, so this comes before they are laid out.
-    entries = int(getattr(matrix, "nnz", agents**2))
-    if connects and entries < 2 * (agents - 1):
-        raise UsageError(
-            f"bad weights '{name}': there are {entries} entries for {agents} agents, expected "
-            f"at least {2 * (agents - 1)}, without which no graph is connected; correct the size "
-            "of the matrix, or add the missing edges."
-        )
+    _require_enough(matrix, name, connects)
     tolerance = 1e-5 if matrix.dtype == np.float32 else 1e-6
     exact = csr_array(matrix, dtype=np.float64, copy=True)
     exact.sum_duplicates()
     exact.eliminate_zeros()
     exact.sort_indices()
-    if max(exact.nnz, agents) < 2**31:  # half the bytes when W is sent to all ranks
+    if max(exact.nnz, exact.shape[0]) < 2**31:  # half the bytes when W is sent to all ranks
         exact.indices = exact.indices.astype(np.int32)
         exact.indptr = exact.indptr.astype(np.int32)
     return exact, tolerance
+
+
+def _require_enough(matrix: Any, name: str, connects: bool) -> None:
+    agents = matrix.shape[0]
+    dense = isinstance(matrix, np.ndarray)
+    # Some formats of SciPy count entries that they have no data for.
+    entries = int(np.count_nonzero(matrix) if dense else min(matrix.nnz, matrix.data.size))
+    if entries > MOST_WEIGHTS:
+        raise UsageError(
+            f"'{name}' has {entries:,} weights, expected at most {MOST_WEIGHTS:,}; give fewer "
+            "agents or fewer links."
+        )
+    # Rows take memory even where they are empty, so this comes before they are laid out.
+    if connects and not dense and entries < 2 * (agents - 1):
+        raise UsageError(
+            f"bad weights '{name}': there are {entries} entries for {agents} agents, expected "
+            f"at least {2 * (agents - 1)}, without which no graph is connected; correct the size "
+            "of the matrix, or add the missing edges."
+        )
 
 
 def require_structure(matrix: csr_array, name: str, tolerance: float) -> None:

@@ -23,6 +23,21 @@ MOST_MATRICES = 1000
 """In a stack; as many are judged in a few seconds."""
 
 
+def require_count(matrices: int, name: str) -> None:
+    """Refuse a stack of no or of too many matrices, before anything is made of them.
+
+    Raises:
+        UsageError: There is none or more than ``MOST_MATRICES``.
+    """
+    if matrices == 0:
+        raise UsageError(f"'{name}' holds no matrix, expected at least one; add it.")
+    if matrices > MOST_MATRICES:
+        raise UsageError(
+            f"'{name}' holds {matrices} matrices, expected at most {MOST_MATRICES}; give a "
+            "shorter period."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Cycle(Mixing):
     """Matrices W_0 … W_{T-1} with W_k = W_{k mod T}.
@@ -47,13 +62,7 @@ class Cycle(Mixing):
     name: str
 
     def __post_init__(self) -> None:
-        if not self.stack:
-            raise UsageError(f"'{self.name}' holds no matrix, expected at least one; add it.")
-        if len(self.stack) > MOST_MATRICES:
-            raise UsageError(
-                f"'{self.name}' holds {len(self.stack)} matrices, expected at most "
-                f"{MOST_MATRICES}; give a shorter period."
-            )
+        require_count(len(self.stack), self.name)
         exact = []
         for t, matrix in enumerate(self.stack):
             called = f"{self.name}, matrix {t}" if len(self.stack) > 1 else self.name

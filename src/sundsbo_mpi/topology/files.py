@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import zipfile
-import zlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology.cycle import Cycle
+from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.topology.content import MOST_BYTES, MOST_GRAPH_BYTES, read_file, unpacked
+from sundsbo_mpi.topology.cycle import Cycle, require_count
 from sundsbo_mpi.topology.graphs import PARSERS, read_graph
 from sundsbo_mpi.topology.matrices import WRITERS, keeping, read_matrix
 from sundsbo_mpi.topology.mixing import Mixing
@@ -27,23 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BY_NAME = Reading()
-GZIP = b"\x1f\x8b"
-# What the parsers raise on damaged content; SyntaxError is that of XML.
-DAMAGED = (
-    ValueError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    TypeError,
-    EOFError,
-    OSError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+LONGEST_REASON = 300
+"""Characters of what a parser says, which may quote the whole file."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +56,25 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
     Raises:
         UsageError: The file is missing, damaged, of no known format, or holds a bad matrix.
     """
-    form, content, name = _format(path, reading), _content(path), Path(path).name
+    form, name = _format(path, reading), printable(Path(path).name)
     graph = form in PARSERS
     if not graph and (reading.weights is not None or reading.undirected):
         flag = "--undirected" if reading.weights is None else "--weights"
         raise UsageError(f"'{path}' is a matrix, {flag} is for graphs; leave {flag} out.")
+    most = MOST_GRAPH_BYTES if graph else MOST_BYTES
+    raw = read_file(path, most)
     try:
-        found, notes, node_ids = _parsed(content, form, reading)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what the libraries read nevertheless
+            found, notes, node_ids = _parsed(unpacked(raw, most), form, reading)
         recipe = Redrawn.from_recipe(found, name) if isinstance(found, Mapping) else None
     except UsageError as error:
         raise UsageError(f"'{path}': {error}") from error
-    except DAMAGED + _networkx_errors(graph) as error:
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    # The libraries were not written for damaged files: they raise whatever comes up.
+    except Exception as error:
+        reason = printable(" ".join(str(error).split()).rstrip("."))[:LONGEST_REASON]
         raise UsageError(
-            f"'{path}' cannot be read as {form}: {reason}; "
+            f"'{path}' cannot be read as {form}: {reason or type(error).__name__}; "
             f"check the file, or name its format with --format ({', '.join(FORMATS)})."
         ) from error
     weights = recipe or _judged(found, path, name)
@@ -101,8 +91,6 @@ def _parsed(
     content: bytes, form: str, reading: Reading
 ) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     """Return the matrix, stack or recipe, the sentences to say aloud, and the node ids if any."""
-    if content.startswith(GZIP):
-        content = gzip.decompress(content)
     if form in PARSERS:
         return read_graph(content, form, reading)
     found, node_ids = read_matrix(content, form)
@@ -111,8 +99,10 @@ def _parsed(
 
 def _judged(found: Any, path: str, name: str) -> Mixing:
     sparse_stack = isinstance(found, list)
+    stack = sparse_stack or np.ndim(found) == 3
+    if stack:
+        require_count(len(found), name)
     try:
-        stack = sparse_stack or np.ndim(found) == 3
         return Cycle(tuple(found), name) if stack else Weights(found, name)
     except MemoryError as error:
         agents = (found[0] if sparse_stack else found).shape[-1]
@@ -144,7 +134,9 @@ def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> N
     content = WRITERS[suffix](weights, node_ids)
     partial = f"{path}.{os.getpid()}.part"
     try:
-        Path(partial).write_bytes(gzip.compress(content, mtime=0) if zipped else content)
+        Path(partial).unlink(missing_ok=True)  # what is there may be a link to another file
+        with Path(partial).open("xb") as file:
+            file.write(gzip.compress(content, mtime=0) if zipped else content)
         Path(partial).replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -152,14 +144,6 @@ def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> N
         raise UsageError(
             f"cannot write '{path}': {error.strerror}; choose another place."
         ) from error
-
-
-def _networkx_errors(graph: bool) -> tuple[type[Exception], ...]:
-    if not graph:
-        return ()
-    import networkx as nx
-
-    return (nx.NetworkXException,)
 
 
 def _suffix(path: str) -> tuple[str, bool]:
@@ -177,18 +161,3 @@ def _format(path: str, reading: Reading) -> str:
             f"format with --format ({', '.join(FORMATS)})."
         )
     return form
-
-
-def _content(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"there is no topology file '{path}' (looked in {Path.cwd()}); "
-            f"write one with: sundsbo-mpi topology ring --agents 10 -o ring.npz."
-        ) from error
-    except OSError as error:
-        raise UsageError(
-            f"cannot read the topology file '{path}': {error.strerror}; "
-            "give a file that you may read."
-        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import UsageError, brief, printable, unknown
 from sundsbo_mpi.topology.links import adjacency, metropolis, with_rest
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 Edge = tuple[int, int, dict[str, Any]]
 MAPPED = 100
+NAMED = 20
+"""Attributes in a message."""
+MOST_EDGES = 2**20
+"""Lines of a list of edges, which become a gigabyte of Python objects."""
+LONGEST_ID = 200
+"""Characters of a node's id; NumPy keeps the ids of all agents as long as the longest one."""
 BY_DEGREES = "its edges get Metropolis-Hastings weights"
 _NUMBER = re.compile(r"[+-]?\d+").fullmatch
 
@@ -33,6 +40,7 @@ def _parse_graphml(content: bytes) -> nx.Graph:
 
     import networkx as nx
 
+    _refuse_doctype(content)
     found: dict[str, list[Any]] = {"graph": [], "node": [], "edge": []}
     for element in ElementTree.fromstring(content).iter():
         found.get(str(element.tag).rpartition("}")[2], []).append(element)
@@ -41,16 +49,32 @@ def _parse_graphml(content: bytes) -> nx.Graph:
     declared = {node.get("id") for node in found["node"]}
     for end in (edge.get(end) for edge in found["edge"] for end in ("source", "target")):
         if end not in declared:
-            raise ValueError(f"an edge ends at the node '{end}', which it does not declare")
+            raise ValueError(f"an edge ends at the node {brief(end)}, which it does not declare")
     return nx.read_graphml(BytesIO(content))
+
+
+def _refuse_doctype(content: bytes) -> None:
+    """Refuse a document type, whose entities can grow without bound or name other files."""
+    from xml.parsers import expat
+
+    def refuse(*_: object) -> None:
+        raise ValueError(
+            "it declares a document type, which is never read; remove its <!DOCTYPE …>"
+        )
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    with contextlib.suppress(expat.ExpatError):  # damage is left to who reads on
+        parser.Parse(content, True)
 
 
 def _parse_gml(content: bytes) -> nx.Graph:
     """Parse GML with the file's ids as nodes; parallel edges are let in, to be merged aloud."""
     import networkx as nx
 
-    text = re.sub(r"(?m)^\s*multigraph\s+\d+\s*$", "", content.decode("utf-8-sig"))
-    text = re.sub(r"(?m)^(\s*graph\s*\[)", r"\1 multigraph 1\n", text, count=1)
+    # Blanks but no line breaks before the key: many empty lines would take quadratic time.
+    text = re.sub(r"(?m)^[ \t]*multigraph\s+\d+\s*$", "", content.decode("utf-8-sig"))
+    text = re.sub(r"(?m)^([ \t]*graph\s*\[)", r"\1 multigraph 1\n", text, count=1)
     return nx.parse_gml(text.splitlines(), label="id")
 
 
@@ -61,16 +85,19 @@ def _parse_edges(content: bytes) -> nx.Graph:
     """
     import networkx as nx
 
-    lines = [re.split("[#%]", line)[0].strip() for line in content.decode("utf-8-sig").splitlines()]
+    lines = content.decode("utf-8-sig").splitlines()
+    if len(lines) > MOST_EDGES:
+        raise ValueError(f"it has {len(lines):,} lines, expected at most {MOST_EDGES:,}")
+    lines = [re.split("[#%]", line)[0].strip() for line in lines]
     edges = [line if "{" in line else re.sub(r"[,;\s]+", " ", line).strip() for line in lines]
     for number, edge in enumerate(edges, 1):
         if edge and len(edge.split()) < 2:
-            raise ValueError(f"line {number} is '{edge}' where an edge has two node ids")
+            raise ValueError(f"line {number} is {brief(edge)} where an edge has two node ids")
     edges = [edge for edge in edges if edge]
     first, *others = [edge.split()[:2] for edge in edges] or [[]]
     if others and not any(map(_NUMBER, first)) and all(all(map(_NUMBER, ends)) for ends in others):
         raise ValueError(
-            f"it starts with '{' '.join(first)}' where the other edges have numbers, "
+            f"it starts with {brief(' '.join(first))} where the other edges have numbers, "
             "which looks like a header; remove that line"
         )
     data: Any = False
@@ -109,7 +136,7 @@ def read_graph(
         if not reading.undirected:
             raise UsageError("its edges are directed; give --undirected to read them as two-way.")
         notes.append("its directed edges are read as undirected ones")
-    agent_of, note = _number([str(node) for node in graph])
+    agent_of, note = _number(_distinct([str(node) for node in graph]))
     notes += [note] if note else []
     ends = [(agent_of[str(u)], agent_of[str(v)], data) for u, v, data in graph.edges(data=True)]
     notes += _irregular(ends)
@@ -123,11 +150,24 @@ def read_graph(
     return matrix, tuple(notes), tuple(agent_of)
 
 
+def _distinct(nodes: list[str]) -> list[str]:
+    """Return the node ids, of which no two may be alike, 1 and "1" say, and none endless."""
+    longest = max(map(len, nodes))
+    if longest > LONGEST_ID:
+        raise ValueError(f"a node id has {longest} characters, expected at most {LONGEST_ID}")
+    twice, times = Counter(nodes).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{times} nodes have the id {brief(twice)}")
+    return nodes
+
+
 def _number(nodes: list[str]) -> tuple[dict[str, int], str | None]:
     """Return the agent of every node id, in the order of the agents, and how it was found."""
     if all(map(_NUMBER, nodes)):
         order = sorted(nodes, key=int)
         numbers = [int(node) for node in order]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError("some node ids are the same number, such as 1 and 01")
         agent_of = {node: agent for agent, node in enumerate(order)}
         if numbers == list(range(len(nodes))):
             return agent_of, None
@@ -144,7 +184,7 @@ def _mapping(order: list[str]) -> str:
     told = [f"agent {agent} = node {node}" for agent, node in enumerate(order[:MAPPED])]
     if len(order) > MAPPED:
         told.append(f"and so on up to agent {len(order) - 1} = node {order[-1]}")
-    return ", ".join(told)
+    return printable(", ".join(told))
 
 
 def _irregular(ends: list[Edge]) -> list[str]:
@@ -162,20 +202,26 @@ def _irregular(ends: list[Edge]) -> list[str]:
 
 
 def _unused(ends: list[Edge]) -> list[str]:
-    names = sorted({name for _, _, data in ends for name in data})
+    names = _attributes(ends)
     if not names:
         return []
     return [f"edge attributes are not used as weights without --weights: {', '.join(names)}"]
 
 
+def _attributes(ends: list[Edge]) -> list[str]:
+    """Return the first few names of attributes; a list of edges may use anything for a name."""
+    names = sorted({str(name) for _, _, data in ends for name in data})
+    return [printable(name)[:LONGEST_ID] for name in names[:NAMED]]
+
+
 def _attribute_weights(ends: list[Edge], name: str, nodes: tuple[str, ...]) -> csr_array:
     shares: dict[tuple[int, int], float] = {}
     for i, j, data in ends:
-        edge = f"the edge between nodes {nodes[i]} and {nodes[j]}"
+        edge = printable(f"the edge between nodes {nodes[i]} and {nodes[j]}")
         if name not in data:
             if any(name in other for _, _, other in ends):
                 raise UsageError(f"{edge} has no attribute '{name}'; give every edge one.")
-            raise unknown("edge attribute", name, {key for _, _, other in ends for key in other})
+            raise unknown("edge attribute", name, _attributes(ends))
         share = _number_of(data[name], edge)
         if i != j and shares.setdefault((min(i, j), max(i, j)), share) != share:
             raise UsageError(
@@ -191,8 +237,10 @@ def _attribute_weights(ends: list[Edge], name: str, nodes: tuple[str, ...]) -> c
 def _number_of(value: Any, edge: str) -> float:
     try:
         share = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         share = math.nan
     if not math.isfinite(share):
-        raise UsageError(f"{edge} has the weight '{value}', expected a finite number; correct it.")
+        raise UsageError(
+            f"{edge} has the weight {brief(str(value))}, expected a finite number; correct it."
+        )
     return share

@@ -7,14 +7,15 @@ carry code: pickled objects are refused.
 
 from __future__ import annotations
 
-import zipfile
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology.archives import NODE_IDS, PERIOD, read_npz, require_rows
 from sundsbo_mpi.topology.building import MOST_ENTRIES
+from sundsbo_mpi.topology.matrixmarket import read_mtx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,54 +25,14 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.topology.mixing import Mixing
 
-NODE_IDS = "node_ids"
-RECIPE = "kind"
-"""The member by which a recipe is known."""
-PERIOD = "period"
-"""The member by which a sparse stack is known."""
 DENSE_STACK_UP_TO = 1000
 """Agents up to whom a stack in .npz is one array, which any reader of NumPy's files can take."""
-
-
-def _read_npz(content: bytes) -> tuple[Any, tuple[str, ...]]:
-    """Read a sparse matrix as saved by SciPy, the only array of a NumPy archive, or a recipe."""
-    if not zipfile.is_zipfile(BytesIO(content)):
-        raise ValueError("it is no .npz archive")
-    with np.load(BytesIO(content), allow_pickle=False) as archive:
-        node_ids = tuple(map(str, archive[NODE_IDS])) if NODE_IDS in archive else ()
-        period = int(archive[PERIOD]) if PERIOD in archive else None
-        names = [name for name in archive.files if name != NODE_IDS]
-        if RECIPE in names:
-            # A member that is no array comes as bytes.
-            return {name: np.asarray(archive[name]).tolist() for name in names}, node_ids
-        if "format" not in names:
-            if len(names) != 1:
-                raise ValueError(f"it holds the arrays {', '.join(names) or '(none)'}, not just W")
-            return archive[names[0]], node_ids
-    from scipy.sparse import load_npz
-
-    matrix = load_npz(BytesIO(content))
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return matrix if period is None else _apart(matrix, period), node_ids
-
-
-def _apart(stack: Any, period: int) -> list[Any]:
-    """Cut what stands one below the other into the matrices of a period."""
-    agents = stack.shape[1]
-    if stack.shape[0] != period * agents:
-        raise ValueError(
-            f"it holds {stack.shape[0]} rows where {period} matrices of {agents} have "
-            f"{period * agents}"
-        )
-    rows = stack.tocsr()
-    return [rows[t * agents : (t + 1) * agents] for t in range(period)]
 
 
 def _read_npy(content: bytes) -> tuple[Any, tuple[str, ...]]:
     if not content.startswith(b"\x93NUMPY"):
         raise ValueError("it is no .npy array")
-    return np.load(BytesIO(content), allow_pickle=False), ()
+    return require_rows(np.load(BytesIO(content), allow_pickle=False)), ()
 
 
 def _read_text(content: bytes) -> tuple[Any, tuple[str, ...]]:
@@ -85,13 +46,11 @@ def _read_text(content: bytes) -> tuple[Any, tuple[str, ...]]:
 
 
 def _read_mtx(content: bytes) -> tuple[Any, tuple[str, ...]]:
-    from scipy.io import mmread
-
-    return mmread(BytesIO(content)), ()
+    return read_mtx(content), ()
 
 
 READERS: dict[str, Callable[[bytes], tuple[Any, tuple[str, ...]]]] = {
-    "npz": _read_npz,
+    "npz": read_npz,
     "npy": _read_npy,
     "text": _read_text,
     "mtx": _read_mtx,
