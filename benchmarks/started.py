@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,6 +15,8 @@ from sundsbo_mpi.runfile import read_run
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+SIGNALS_APART = 2.5
+"""Seconds; a signal that comes sooner is the first once more."""
 TIME_LIMIT = 300
 """Seconds for one program; a hang is a failure."""
 
@@ -65,7 +68,9 @@ class Programs:
         try:
             said = process.communicate(timeout=TIME_LIMIT)[1]
         except subprocess.TimeoutExpired:
-            process.terminate()  # mpirun takes its ranks along
+            for _ in range(2):  # the first asks the run to stop, the second ends it
+                process.terminate()
+                time.sleep(SIGNALS_APART)
             process.communicate()
             raise FailedError(
                 f"not over after {TIME_LIMIT} s: {' '.join(map(str, words))}"

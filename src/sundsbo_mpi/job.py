@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from sundsbo_mpi.agreement import agree, meet
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import ending, world
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError
 from sundsbo_mpi.versions import versions
@@ -34,7 +34,7 @@ def do_together(work: Callable[[MPI.Intracomm], T]) -> T:
     except (AgreedError, DivergedError):
         raise
     except BaseException as error:  # whatever it is, the others must not wait
-        world.abort(error)
+        ending.abort(error)
 
 
 def agree_on(tally: Tally, request: object) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import BIN, finish
+from programs import BIN, MAKING, REPORTING, STARTING, finish
 
 HERE = Path(__file__).parent
 
@@ -69,6 +69,8 @@ def network(tmp_path):
 
 TASK = '''
 import os
+import signal
+import threading
 import torch
 
 class Task:
@@ -78,13 +80,20 @@ class Task:
 
     def __init__(self, *, agent, agents, seed, trouble="", who=-1, at=-1):
         self.agent, self.trouble, self.who, self.at = agent, trouble, who, at
-        self.meet(-1)
+        self.meet({making})
 
     def meet(self, k):
         if (self.agent, k) != (self.who, self.at):
             return False
         if self.trouble == "raise":
             raise RuntimeError("trouble on purpose")
+        if self.trouble == "thread":
+            threading.Thread(target=threading.Event().wait).start()
+            raise RuntimeError("trouble on purpose")
+        if self.trouble == "hang":
+            threading.Event().wait()
+        if self.trouble == "signal":
+            os.kill(os.getpid(), signal.SIGUSR1)
         if self.trouble == "exit":
             raise SystemExit(0)
         if self.trouble == "die":
@@ -92,6 +101,7 @@ class Task:
         return self.trouble == "number"
 
     def start(self):
+        self.meet({starting})
         return torch.zeros(1), torch.zeros(2)
 
     def sample(self, k, draw=0):
@@ -104,6 +114,7 @@ class Task:
         return ((y - x) ** 2).sum() / 2
 
     def report(self, x, y):
+        self.meet({reporting})
         return {{"loss": float(((x - self.agent) ** 2).sum()), "pair": (float(self.agent), 1)}}
 '''
 
@@ -112,5 +123,5 @@ class Task:
 def task(tmp_path):
     """Write a task file of a user's; return what to give to --task."""
     path = tmp_path / "own_task.py"
-    path.write_text(TASK.format())
+    path.write_text(TASK.format(making=MAKING, starting=STARTING, reporting=REPORTING))
     return f"{path}:Task"

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,12 @@ import pytest
 BIN = Path(sys.executable).parent
 TIME_LIMIT = 120
 """Seconds for one program; a hang is a failure."""
+
+APART_SECONDS = 2.5
+"""Between two signals of which the second is not taken for the first delivered twice."""
+
+MAKING, STARTING, REPORTING = -1, -2, -3
+"""What the task of these tests may be at besides the samples of iteration 0, 1, ..."""
 
 LEFT_BY_LAUNCHERS = ("OMPI_", "PMI_", "PMIX_", "PRTE_", "MPI_LOCAL", "SLURM_", "PALS_", "MPI4PY_")
 
@@ -30,7 +38,25 @@ def environment(**changes):
     }
 
 
-def finish(arguments, cwd, **changes):
+def signalled(number, beginning, again=()):
+    """Return what sends a running program a signal once the file of its beginning is there.
+
+    More signals, ``again``, follow after as many seconds each as make them requests of their own.
+    """
+
+    def meanwhile(process):
+        end = time.monotonic() + TIME_LIMIT
+        while not beginning.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        for more in again:
+            time.sleep(APART_SECONDS)
+            process.send_signal(more)
+
+    return meanwhile
+
+
+def finish(arguments, cwd, meanwhile=lambda _process: None, **changes):
     """Run a program to its end, or kill its whole process group and fail."""
     process = subprocess.Popen(
         [str(a) for a in arguments],
@@ -44,9 +70,14 @@ def finish(arguments, cwd, **changes):
         start_new_session=True,
     )
     try:
+        meanwhile(process)
         out, err = process.communicate(timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        for _ in range(2):  # a launcher, or its script, takes its ranks along on the second
+            process.send_signal(signal.SIGINT)
+            time.sleep(APART_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         pytest.fail(f"not over after {TIME_LIMIT} s: {arguments}\n{out}\n{err}")
     # Open MPI's mpirun mixes NUL bytes into what it passes on.

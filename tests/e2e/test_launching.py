@@ -3,15 +3,19 @@
 import h5py
 import numpy as np
 import pytest
-from programs import BIN, assert_refused
+from programs import BIN, MAKING, REPORTING, STARTING, assert_refused
 
 SMALL = ("--iterations", 30, "--eval-every", 5)
 
 
-@pytest.mark.parametrize("at", [-1, 12])
-def test_one_rank_raising_ends_the_job_with_a_tagged_traceback(mpirun, network, task, at):
-    trouble = ("--set", "task.trouble=raise", "--set", "task.who=1", "--set", f"task.at={at}")
-    result = mpirun(3, "--topology", network(3), "--task", task, *SMALL, *trouble)
+@pytest.mark.parametrize(
+    ("trouble", "at"),
+    [("raise", MAKING), ("raise", STARTING), ("raise", 12), ("thread", REPORTING)],
+)
+def test_one_rank_raising_ends_the_job_with_a_tagged_traceback(mpirun, network, task, trouble, at):
+    """Also where a thread of the user's would keep the interpreter from ending."""
+    where = ("--set", f"task.trouble={trouble}", "--set", "task.who=1", "--set", f"task.at={at}")
+    result = mpirun(3, "--topology", network(3), "--task", task, *SMALL, *where)
     assert result.returncode not in (0, 2, 3)
     tagged = [line for line in result.stderr.splitlines() if line.startswith("[rank 1, ")]
     assert any("Traceback" in line for line in tagged)

@@ -8,18 +8,21 @@ from __future__ import annotations
 import importlib
 import sys
 import time
+from io import TextIOWrapper
 from typing import NoReturn
 
 import click
 
 from sundsbo_mpi import __version__
 from sundsbo_mpi.comm.launcher import HYDRA, find_launcher
-from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError, unknown
+from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError, printable, unknown
 
 COMMANDS = {
     "run": "Run a decentralised method; each MPI rank is one agent (the default command).",
+    "resume": "Go on with a run from its newest checkpoint.",
     "topology": "Make, convert, check and draw weight matrices.",
     "show": "Summarise a run: finished, still running, or killed.",
+    "repair": "Keep what is whole in a damaged run file.",
     "plot": "Draw runs against iterations, seconds and bytes.",
     "compare": "Put runs, or benches, from one or several clusters beside one another.",
     "bench": "Measure what exchanges between neighbours cost on these ranks.",
@@ -74,6 +77,9 @@ def sundsbo_mpi() -> None:
 
 def main() -> None:
     """Run the command line; 2 for a request that cannot be met, 3 for a run that diverged."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # As on the standard error: names of files need not be text, nor a terminal know all of it.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = sundsbo_mpi.main(standalone_mode=False)
     except click.ClickException as error:
@@ -89,7 +95,7 @@ def main() -> None:
     except Exception as error:
         if "mpi4py" in sys.modules:
             # Other ranks may be waiting for this one.
-            importlib.import_module("sundsbo_mpi.comm.world").abort(error)
+            importlib.import_module("sundsbo_mpi.comm.ending").abort(error)
         raise
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -131,4 +137,6 @@ def _tell_the_others(sentence: str) -> None:
 
 
 def _say(sentence: str) -> None:
-    print(f"sundsbo-mpi: {sentence}", file=sys.stderr, flush=True)
+    # Names of files and what they hold may be anything, also what steers a terminal.
+    plain = "\n".join(map(printable, sentence.split("\n")))
+    print(f"sundsbo-mpi: {plain}", file=sys.stderr, flush=True)

@@ -1,17 +1,12 @@
-"""The MPI world: initialise it or say why not, end the whole job, and find one's place in it."""
+"""The MPI world: initialise it or say why not, and find one's place in it."""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
-import faulthandler
 import os
-import socket
-import sys
-import time
-import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.comm.launcher import HYDRA, OPENMPI_MPIRUN, Launcher, find_launcher
 from sundsbo_mpi.comm.placement import Crowd, Node, crowded, fair_threads, place
@@ -20,11 +15,6 @@ from sundsbo_mpi.errors import UsageError, unknown
 if TYPE_CHECKING:
     import torch
     from mpi4py import MPI
-
-INTERRUPTED_STATUS = 130
-CLOSING_SECONDS = 2
-ABORT_SECONDS = 10
-"""How long MPI may take to end the job before the process simply exits."""
 
 
 def load_mpi() -> Any:
@@ -114,37 +104,6 @@ def _remedy(vendor: str, launcher: Launcher) -> str:
     return f"use the mpirun of {vendor}, or try srun --mpi={plugin}"
 
 
-def abort(exc: BaseException) -> NoReturn:
-    """End the whole job with exit status 1 after printing the traceback, tagged with the rank.
-
-    An interrupt from the keyboard ends it with status 130 and without traceback.
-    Works on any single rank, at any time, whatever the others do; also before MPI is initialised.
-    """
-    # A signal to stop may come in the middle of this, and MPI_Abort may find its daemon gone.
-    faulthandler.dump_traceback_later(ABORT_SECONDS, exit=True, file=2)
-    mpi: Any = sys.modules.get("mpi4py.MPI")
-    finalised = mpi is not None and mpi.Is_finalized()
-    live = mpi is not None and mpi.Is_initialized() and not finalised
-    launcher = find_launcher()
-    rank = mpi.COMM_WORLD.rank if live else launcher.rank
-    tag = f"[rank {rank}, {socket.gethostname()}]"
-    lines = "".join(traceback.format_exception(exc)).splitlines()
-    status = 1
-    if isinstance(exc, KeyboardInterrupt):
-        lines, status = ["interrupted"], INTERRUPTED_STATUS
-        if rank != 0:  # rank 0 has been interrupted too, and has a file to close
-            time.sleep(CLOSING_SECONDS)
-    with contextlib.suppress(OSError, ValueError):  # whoever read our output may be gone
-        sys.stderr.write("".join(f"{tag} {line}\n" for line in lines))
-        sys.stderr.flush()
-        sys.stdout.flush()
-    with contextlib.suppress(UsageError):
-        if live or not (finalised or launcher.size == 1):
-            # MPICH's mpirun lets the others wait in MPI_Init for a rank that left before it.
-            start_mpi().Abort(status)
-    os._exit(status)
-
-
 def _thread_level(mpi: Any) -> int:
     levels = {
         "single": mpi.THREAD_SINGLE,
@@ -162,6 +121,12 @@ def _finalise(mpi: Any) -> None:
     """Finalise at exit: mpi4py leaves that to us since it did not initialise."""
     if not mpi.Is_finalized():
         mpi.Finalize()
+
+
+def part_by(farewell: Callable[[], object]) -> None:
+    """Do something else than MPI_Finalize when the interpreter exits; local."""
+    atexit.unregister(_finalise)
+    atexit.register(farewell)
 
 
 @dataclass(frozen=True)
@@ -217,14 +182,16 @@ def choose_device(requested: str, local: Local) -> tuple[torch.device, tuple[str
     return device, tuple(notes)
 
 
-def cap_threads(local: Local) -> int:
+def cap_threads(local: Local, threads: int | None = None) -> int:
     """Let torch use this rank's share of the cores it may run on; return the number of threads.
 
-    ``OMP_NUM_THREADS`` wins where it is set.
+    ``OMP_NUM_THREADS`` wins where it is set, and over that the number that is asked for.
     """
     import torch
 
-    if not os.environ.get("OMP_NUM_THREADS"):
+    if threads is not None:
+        torch.set_num_threads(threads)
+    elif not os.environ.get("OMP_NUM_THREADS"):
         torch.set_num_threads(fair_threads(local.cores[local.rank], local.cores))
     return torch.get_num_threads()
 
