@@ -5,17 +5,22 @@ import torch
 from sundsbo_mpi.comm.transports.network import Network
 from sundsbo_mpi.comm.transports.shared import Shared
 from sundsbo_mpi.comm.transports.staging import Staged
+from sundsbo_mpi.comm.transports.survivable import Survivable
 
 
 def record_plans(monkeypatch):
     """Collect the exchanges planned from now on."""
-    plans, plan = [], Network.plan
+    plans = []
 
-    def recorded(self, like, length):
-        plans.append(plan(self, like, length))
-        return plans[-1]
+    def recording(plan):
+        def recorded(self, like, length):
+            plans.append(plan(self, like, length))
+            return plans[-1]
 
-    monkeypatch.setattr(Network, "plan", recorded)
+        return recorded
+
+    for kind in (Network, Survivable):
+        monkeypatch.setattr(kind, "plan", recording(kind.plan))
     return plans
 
 

@@ -1,12 +1,21 @@
 """Reductions and hand-outs against what any rank can work out by itself."""
 
+import time
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.waiting import PATIENT, Watchful
 
 
-def test_sums_and_means_are_in_double_precision(comm):
-    tally = Tally(comm)
+@pytest.fixture(params=["patient", "watchful"])
+def tally(comm, request):
+    return Tally(comm, PATIENT if request.param == "patient" else Watchful(comm))
+
+
+def test_sums_and_means_are_in_double_precision(comm, tally):
     single = np.full(3, 1 + 2.0**-20, dtype=np.float32) * np.float32(comm.rank)
     exact = (1 + 2.0**-20) * sum(range(comm.size))
     np.testing.assert_allclose(tally.total(single), exact, rtol=1e-14)
@@ -14,13 +23,12 @@ def test_sums_and_means_are_in_double_precision(comm):
     assert single[0] == np.float32((1 + 2.0**-20) * comm.rank)
 
 
-def test_the_smallest_of_large_integers_is_exact(comm):
-    finish = Tally(comm).smallest_soon(2**62 - comm.rank)
+def test_the_smallest_of_large_integers_is_exact(comm, tally):
+    finish = tally.smallest_soon(2**62 - comm.rank)
     assert finish() == 2**62 - comm.size + 1
 
 
-def test_the_smallest_integer_is_found_while_agents_do_other_things_together(comm):
-    tally = Tally(comm)
+def test_the_smallest_integer_is_found_while_agents_do_other_things_together(comm, tally):
     for k in range(5):
         finish = tally.smallest_soon((comm.rank - k) % comm.size)
         assert tally.total(np.ones(1)) == comm.size
@@ -28,31 +36,39 @@ def test_the_smallest_integer_is_found_while_agents_do_other_things_together(com
         assert finish() == 0
 
 
-def test_rank_0_gets_rows_in_order_of_the_agents(comm):
-    rows = Tally(comm).stack(np.array([comm.rank, -comm.rank], dtype=float))
+def test_rank_0_gets_rows_in_order_of_the_agents(comm, tally):
+    rows = tally.stack(np.array([comm.rank, -comm.rank], dtype=float))
     if comm.rank > 0:
         assert rows is None
     else:
         assert rows.tolist() == [[r, -r] for r in range(comm.size)]
 
 
-def test_objects_go_round(comm):
-    tally = Tally(comm)
-    everyone = [f"agent {r}" for r in range(comm.size)]
+def test_objects_go_round(comm, tally):
+    everyone = ["agent" + "!" * 1000 * r for r in range(comm.size)]
     mine = everyone[comm.rank]
     assert tally.everyone(mine) == everyone
     assert tally.gather(mine) == (everyone if comm.rank == 0 else None)
-    assert tally.tell(mine) == "agent 0"
+    assert tally.tell(mine) == "agent"
     assert tally.is_root == (comm.rank == 0)
 
 
-def test_each_agent_is_dealt_its_own(comm):
+def test_each_agent_is_dealt_its_own(comm, tally):
     hands = [{"images": np.full(1000, r, dtype=np.uint8)} for r in range(comm.size)]
-    hand = Tally(comm).deal(hands if comm.rank == 0 else None)
+    hand = tally.deal(hands if comm.rank == 0 else None)
     assert (hand["images"] == comm.rank).all()
 
 
-def test_rank_0_s_numbers_are_spread(comm):
+def test_rank_0_s_numbers_are_spread(comm, tally):
     values = np.full(4, comm.rank, dtype=float)
-    Tally(comm).spread(values)
+    tally.spread(values)
     assert not values.any()
+
+
+def test_the_last_to_come_lets_the_others_go(comm, tally, tmp_path):
+    sign = Path(comm.bcast(str(tmp_path))) / "here"
+    if comm.rank == comm.size - 1:
+        time.sleep(0.05)
+        sign.touch()
+    tally.barrier()
+    assert sign.exists()

@@ -1,8 +1,10 @@
 """Everything that messages can travel over, also on nodes that are only pretended."""
 
 import torch
+from mpi4py import MPI
 
 from sundsbo_mpi.comm.transports.network import Wires
+from sundsbo_mpi.comm.waiting import Watchful
 
 
 class Queue:
@@ -41,5 +43,7 @@ WIRINGS = {name: lambda _, name=name: Wires(name) for name in (*MESSAGES, "share
     "staged": lambda _: Wires("auto", layer=Queue()),
     "staged, shared": lambda rank: Wires("shared", layer=Queue(), part=rank % 2),
     "direct": lambda _: Wires("auto", layer=Queue(), direct=True),
+    "watched": lambda _: Wires(watch=Watchful(MPI.COMM_WORLD)),
+    "watched, staged": lambda _: Wires(watch=Watchful(MPI.COMM_WORLD), layer=Queue()),
 }
 """Functions of the rank by name."""

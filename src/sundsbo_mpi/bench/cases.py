@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.bench.parts import Part
     from sundsbo_mpi.comm.tally import Tally
-    from sundsbo_mpi.comm.transports.network import Network
+    from sundsbo_mpi.comm.transports.exchange import Connection
     from sundsbo_mpi.comm.world import Local
     from sundsbo_mpi.topology import Links
 
@@ -50,7 +50,7 @@ class Carried:
         """What the user must know about the transports' choices, once each."""
         self._routes: dict[str, dict[str, None]] = {}
 
-    def note(self, transport: str, buffers: str, network: Network) -> None:
+    def note(self, transport: str, buffers: str, network: Connection) -> None:
         """Keep what a network that was timed says of itself."""
         name = transport if buffers == HOST else f"{transport}, {buffers}"
         self._routes.setdefault(name, {})[network.description] = None

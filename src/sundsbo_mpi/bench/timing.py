@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.comm.tally import Tally
-    from sundsbo_mpi.comm.transports.network import Network
+    from sundsbo_mpi.comm.transports.exchange import Connection
 
 K = TypeVar("K")
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     run: Callable[[], None]
     clock: Clock | None = None
     """Of the exchanges in ``run``, where it does more than exchange."""
-    network: Network | None = None
+    network: Connection | None = None
     """What the exchanges travel over, where a transport was asked for."""
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from sundsbo_mpi.comm.transports.network import Network, Wires
+from sundsbo_mpi.comm.transports.survivable import Survivable
 from sundsbo_mpi.outgoing import Outgoing
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.clock import Clock
-    from sundsbo_mpi.comm.transports.exchange import Exchange
+    from sundsbo_mpi.comm.transports.exchange import Connection, Exchange
     from sundsbo_mpi.topology import Mixing
 
 
@@ -62,7 +63,7 @@ class Gossip:
         self, comm: MPI.Intracomm, mixing: Mixing, clock: Clock, wires: Wires | None = None
     ) -> None:
         self._agent, self._mixing, self._clock = comm.rank, mixing, clock
-        self.network = Network(comm, mixing, wires or Wires())
+        self.network = _connected(comm, mixing, wires or Wires())
         self.neighbours = self.network.destinations
         self._exchanges: dict[tuple[int, torch.dtype, torch.device], Exchange] = {}
         self._posted: Posted | None = None
@@ -136,3 +137,9 @@ class Gossip:
             exchange.close()
         self._exchanges.clear()
         self.network.close()
+
+
+def _connected(comm: MPI.Intracomm, mixing: Mixing, wires: Wires) -> Connection:
+    if wires.watch is None:
+        return Network(comm, mixing, wires)
+    return Survivable(comm, mixing, wires.layer, wires.watch)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,10 +19,11 @@ class Tally:
 
     Args:
         comm: A communicator with one rank per agent.
+        waiting: How the others are waited for.
     """
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self._comm = comm
+    def __init__(self, comm: MPI.Intracomm, waiting: Waiting = PATIENT) -> None:
+        self._comm, self._waiting = comm, waiting
         self.agent = comm.rank
         self.agents = comm.size
 
@@ -36,21 +39,22 @@ class Tally:
     def total(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum over the agents of equally long arrays, in double precision."""
         total = np.array(values, dtype=np.float64)
-        self._comm.Allreduce(MPI.IN_PLACE, total, MPI.SUM)
+        self._do("Allreduce", MPI.IN_PLACE, total, MPI.SUM)
         return total
 
     def barrier(self) -> None:
         """Wait until all agents have come here."""
-        self._comm.Barrier()
+        self._do("Barrier")
 
     def smallest_soon(self, value: int) -> Callable[[], int]:
         """Start to find the smallest of the agents' integers; what is returned waits for it."""
         # One array, kept by what is returned: mpi4py alone would let go of the part that is sent.
         both = np.array([value, value], dtype=np.int64)
         request = self._comm.Iallreduce(both[:1], both[1:], MPI.MIN)
+        self._waiting.keep(request)
 
         def finish() -> int:
-            request.Wait()
+            self._waiting.all([request])
             return int(both[1])
 
         return finish
@@ -58,27 +62,57 @@ class Tally:
     def stack(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return, on rank 0, the agents' equally long arrays as rows."""
         rows = np.empty((self.agents, values.size)) if self.is_root else None
-        self._comm.Gather(np.ascontiguousarray(values, dtype=np.float64), rows, root=0)
+        self._do("Gather", np.ascontiguousarray(values, dtype=np.float64), rows)
         return rows
 
     def gather(self, value: Any) -> list[Any] | None:
         """Return, on rank 0, the agents' objects in order of the agents."""
-        return self._comm.gather(value, root=0)
+        packed = _packed(value)
+        sizes = np.empty(self.agents, dtype=np.int64) if self.is_root else None
+        self._do("Gather", np.array([packed.size]), sizes)
+        if sizes is None:
+            self._do("Gatherv", packed, None)
+            return None
+        joined = np.empty(sizes.sum(), dtype=np.uint8)
+        self._do("Gatherv", packed, [joined, sizes, MPI.BYTE])
+        return _unpacked(joined, sizes)
 
     def everyone(self, value: Any) -> list[Any]:
         """Return the agents' objects in order of the agents, on all of them."""
-        return self._comm.allgather(value)
+        packed = _packed(value)
+        sizes = np.empty(self.agents, dtype=np.int64)
+        self._do("Allgather", np.array([packed.size]), sizes)
+        joined = np.empty(sizes.sum(), dtype=np.uint8)
+        self._do("Allgatherv", packed, [joined, sizes, MPI.BYTE])
+        return _unpacked(joined, sizes)
 
     def tell(self, value: Any) -> Any:
         """Return rank 0's object on all agents."""
-        return self._comm.bcast(value, root=0)
+        packed = _packed(value) if self.is_root else np.empty(0, dtype=np.uint8)
+        size = np.array([packed.size])
+        self._do("Bcast", size)
+        if not self.is_root:
+            packed = np.empty(size[0], dtype=np.uint8)
+        self._do("Bcast", packed)
+        return _unpacked(packed, size)[0]
 
     def deal(self, values: list[Any] | None) -> Any:
-        """Hand the i-th of rank 0's objects to agent i."""
+        """Hand the i-th of rank 0's objects to agent i; only while no agent can be spared."""
         from mpi4py.util import pkl5  # shards may exceed the 2 GiB of an ordinary message
 
         return pkl5.Intracomm(self._comm).scatter(values, root=0)
 
     def spread(self, values: NDArray[np.float64]) -> None:
         """Overwrite the agents' equally long arrays by rank 0's."""
-        self._comm.Bcast(values, root=0)
+        self._do("Bcast", values)
+
+    def _do(self, collective: str, *arguments: Any) -> None:
+        self._waiting.do(self._comm, collective, *arguments)
+
+
+def _packed(value: Any) -> NDArray[np.uint8]:
+    return np.frombuffer(MPI.pickle.dumps(value), dtype=np.uint8)
+
+
+def _unpacked(joined: NDArray[np.uint8], sizes: NDArray[np.int64]) -> list[Any]:
+    return [MPI.pickle.loads(part) for part in np.split(joined, np.cumsum(sizes)[:-1])]

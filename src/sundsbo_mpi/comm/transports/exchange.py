@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mpi4py import MPI
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting
 
 if TYPE_CHECKING:
+    from mpi4py import MPI
     from torch import Tensor
 
     from sundsbo_mpi.topology import Links
@@ -26,6 +27,30 @@ class Route(Protocol):
         """Free what MPI holds; collective."""
 
 
+class Connection(Protocol):
+    """An agent's links to the others, and how they are planned."""
+
+    destinations: tuple[int, ...]
+    """The agents to which this one ever sends, ascending."""
+    description: str
+    """What the messages travel over, for people; the same on all ranks."""
+    notes: tuple[str, ...]
+    """What a user must know about the choice; the same on all ranks."""
+
+    def plan(self, like: Tensor, length: int) -> Exchange:
+        """Plan the exchange of messages of ``length`` numbers of the dtype and device of ``like``.
+
+        Collective.
+
+        Raises:
+            AgreedError: the messages are too long on some rank.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the links, once the planned exchanges are closed; collective."""
+
+
 class Exchange:
     """One exchange of one payload, planned once and repeated every round.
 
@@ -38,6 +63,7 @@ class Exchange:
     Args:
         slots: Where the agent's message is put, in turn; flat tensors of one length and dtype.
         routes: Between them they reach every neighbour once.
+        waiting: How the neighbours' messages are waited for.
     """
 
     packed: Tensor
@@ -47,8 +73,10 @@ class Exchange:
     arrived: Sequence[Tensor] = ()
     """The neighbours' messages, in the order of the links' sources."""
 
-    def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route]) -> None:
-        self._slots, self._routes = slots, routes
+    def __init__(
+        self, slots: Sequence[Tensor], routes: Sequence[Route], waiting: Waiting = PATIENT
+    ) -> None:
+        self._slots, self._routes, self._waiting = slots, routes, waiting
         self._slot = 0
         self.packed = self.own = slots[0]
         self._running: Sequence[MPI.Request] = ()
@@ -69,7 +97,7 @@ class Exchange:
 
     def finish(self) -> None:
         """Wait for the messages of all sources."""
-        MPI.Request.Waitall(self._running)
+        self._waiting.all(self._running)
         found = {j: m for route in self._routes for j, m in route.arrived().items()}
         self.arrived = [found[j] for j in self._links.sources]
         self._slot = (self._slot + 1) % len(self._slots)

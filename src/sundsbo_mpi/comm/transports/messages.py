@@ -30,6 +30,11 @@ Allocate = Callable[[int, torch.dtype], "Tensor"]
 """Makes a flat tensor that MPI can write to."""
 
 
+def on_host(length: int, dtype: torch.dtype) -> Tensor:
+    """Make a flat tensor in host memory."""
+    return torch.empty(length, dtype=dtype)
+
+
 def exposed(buffer: Tensor) -> list[Any]:
     """Describe a buffer to MPI, always with its type: a guessed one may be wrong."""
     # A device buffer shows itself; a host buffer is cheaper to hand over as an array.

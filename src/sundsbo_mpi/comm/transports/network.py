@@ -28,6 +28,7 @@ from sundsbo_mpi.comm.transports.messages import (
     Persistent,
     can_plan,
     excess,
+    on_host,
 )
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from sundsbo_mpi.comm.waiting import Watchful
     from sundsbo_mpi.topology import Mixing
 
 TRIED_LENGTHS = (10, 300_000)
@@ -54,6 +56,8 @@ class Wires:
         layer: The device of the payloads; None for host memory.
         direct: Hand device buffers to MPI, from agent to agent; needs an MPI that can take them.
         part: Ranks of one node with other numbers than this one's count as on another node.
+        watch: How agents that are lost are noticed, where the others shall go on without them; then
+            messages go one by one, whatever ``transport`` says.
     """
 
     transport: str = DEFAULT
@@ -61,6 +65,7 @@ class Wires:
     layer: Layer | None = None
     direct: bool = False
     part: int = 0
+    watch: Watchful | None = None
 
 
 class Network:
@@ -163,7 +168,7 @@ class Network:
         meet(Tally(self._comm), self._complaint_of_length(length, length * like.dtype.itemsize))
         layer = self._wires.layer
         if layer is None:
-            return self._between_hosts(like.dtype, length, _allocate)
+            return self._between_hosts(like.dtype, length, on_host)
         if self._wires.direct:
             slots = (layer.empty(length, like.dtype),)
             return Direct(slots, [self._messages(slots, layer.empty)], layer)
@@ -222,7 +227,3 @@ def _connect(
     if tuple(map(list, found)) != (from_, to):
         raise RuntimeError(f"MPI reordered the sources and destinations {(from_, to)} to {found}")
     return graph
-
-
-def _allocate(length: int, dtype: torch.dtype) -> Tensor:
-    return torch.empty(length, dtype=dtype)
