@@ -20,7 +20,7 @@ BIN := $(abspath $(VENV))/bin
 BIN_MPICH := $(abspath $(VENV_MPICH))/bin
 SOURCES := pyproject.toml constraints.txt README.md $(shell find src -name '*.py' -o -name '*.toml')
 
-.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi clean
+.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi fuzz soak clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -43,7 +43,7 @@ type: $(VENV)/.tests-installed
 	$(BIN)/mypy
 
 unit: $(VENV)/.tests-installed
-	$(BIN)/python -m pytest tests/unit tests/contract
+	$(BIN)/python -m pytest tests/unit tests/contract tests/fuzz
 
 define whole_programs
 @echo "== whole programs: $(2)"
@@ -54,7 +54,8 @@ e2e: $(VENV)/.tests-installed
 	$(call whole_programs,$(BIN),Open MPI) tests/e2e
 
 e2e-mpich: $(VENV_MPICH)/.tests-installed
-	$(call whole_programs,$(BIN_MPICH),MPICH) tests/e2e/test_launching.py tests/e2e/test_running.py
+	$(call whole_programs,$(BIN_MPICH),MPICH) tests/e2e/test_launching.py tests/e2e/test_running.py \
+		tests/e2e/test_stopping.py tests/e2e/test_resuming.py
 
 ## Which MPI is this, and do two ranks find each other?
 check: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
@@ -77,6 +78,19 @@ test-mpi-%: $(VENV)/.tests-installed
 
 test-mpich-%: $(VENV_MPICH)/.tests-installed
 	$(call tests_in_mpi,$(BIN_MPICH),$*,MPICH)
+
+## For an hour: 36,000 spoilt and hostile inputs, others with another FUZZ_SEED.
+fuzz: $(VENV)/.tests-installed
+	FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/fuzz
+
+## For hours: long runs, many more ranks than cores, and 200 kills; a line of JSON for each.
+soak: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
+	$(BIN)/python tests/soak/endurance.py
+	$(BIN_MPICH)/python tests/soak/endurance.py
+	$(BIN)/python tests/soak/crowd.py
+	$(BIN_MPICH)/python tests/soak/crowd.py
+	$(BIN)/python tests/soak/killing.py --kills 200 --bin $(BIN) --bin $(BIN_MPICH)
+	$(BIN)/python tests/soak/surviving.py --kills 30
 
 # The package itself is installed, not linked to: what is tested is what a user gets.  An old
 # build folder would bring back modules that are gone.

@@ -17,7 +17,7 @@ import torch
 from mpi4py import MPI
 from workload import algorithm, ring, task
 
-from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
@@ -69,7 +69,7 @@ def measure(comm: MPI.Intracomm, one: Agent) -> tuple[float, float]:
     """Run all iterations; return seconds of an iteration and the agents' mean processor seconds."""
     comm.Barrier()
     began, worked = time.perf_counter(), time.process_time()
-    one.run(lambda *_: None, lambda _done: None)
+    one.run(Observer())
     worked = time.process_time() - worked
     comm.Barrier()
     elapsed = time.perf_counter() - began

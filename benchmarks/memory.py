@@ -45,7 +45,7 @@ def inside(iterations: int) -> None:
     found = {"imports": peak()}
     from workload import PAYLOAD, algorithm, ring, task
 
-    from sundsbo_mpi.agent import Agent
+    from sundsbo_mpi.agent import Agent, Observer
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.comm.gossip import Gossip
     from sundsbo_mpi.comm.tally import Tally
@@ -68,11 +68,12 @@ def inside(iterations: int) -> None:
     )
     seen = {}
 
-    def advance(done: int) -> None:
-        if done in (iterations // 10, iterations - 1):
-            seen[done] = resident()
+    class Onlooker(Observer):
+        def advance(self, done: int) -> None:
+            if done in (iterations // 10, iterations - 1):
+                seen[done] = resident()
 
-    one.run(lambda *_: None, advance)
+    one.run(Onlooker())
     one.close()
     found |= {"peak": peak(), "growth": seen[iterations - 1] - seen[iterations // 10]}
     everyone = comm.gather(found)

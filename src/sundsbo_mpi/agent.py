@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sundsbo_mpi.agreement import jointly
-from sundsbo_mpi.control import GO_ON, Control, Stop
+from sundsbo_mpi.control import GO_ON, SAVE, Control, Stop, stop_in
 from sundsbo_mpi.health import Health
 from sundsbo_mpi.outgoing import nothing
 
@@ -48,6 +47,17 @@ def answer(
         averaged = gossip.collect()
 
 
+class Position(NamedTuple):
+    """Where an agent stands between two iterations."""
+
+    done: int
+    """Iterations done."""
+    w: Variables
+    state: State
+    previous: Variables | None = None
+    """The w before the last iteration, None where it was undone or another process did it."""
+
+
 class End(NamedTuple):
     """How a run ended."""
 
@@ -57,6 +67,30 @@ class End(NamedTuple):
     """Iterations done."""
     stop: Stop | None
     """Why there are fewer than were asked for."""
+
+
+class Observer:
+    """Hears of an agent's iterations; this one does nothing about them."""
+
+    def stand(self, at: Position) -> None:
+        """Hear where the agent could go on from, whatever becomes of the others; local."""
+
+    def advance(self, done: int) -> None:
+        """Hear that so many iterations are done; local, after each of them."""
+
+    def evaluate(self, at: Position) -> None:
+        """Measure: at 0, every ``eval_every`` iterations, and at the end; collective."""
+
+    def wants_saving(self, _done: int) -> bool:
+        """Tell whether a checkpoint belongs here, as all agents know without asking."""
+        return False
+
+    def save(self, _at: Position) -> float:
+        """Keep a checkpoint; return the seconds that it took.  Collective."""
+        return 0.0
+
+    def note_skip(self, sentence: str, k: int) -> None:
+        """Hear that all agents have undone iteration k; local."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +107,14 @@ class Agent:
     eval_every: int
     progress: Progress | None = None
     """Keeps messages moving while something is computed, where that helps."""
+    skipping: bool = False
+    """Whether an iteration that leads to numbers that are not finite is undone on all agents,
+    rather than ending the run; it costs a wait for the slowest in every iteration."""
 
-    def run(
-        self,
-        evaluate: Callable[[int, Variables, Variables, State], None],
-        advance: Callable[[int], None],
-    ) -> End:
-        """Iterate k = 0 .. K-1, or until the agents agree to stop; collective.
+    def run(self, observer: Observer, begin: Position | None = None) -> End:
+        """Iterate k = 0 .. K-1, or from where it begins, or until the agents agree to stop.
 
-        Args:
-            evaluate: Called with (iterations done, w, the w before the last iteration, state) at
-                0, every ``eval_every`` iterations, and at the end.
-            advance: Called with the iterations done after each of them; local.
+        Collective.
 
         Raises:
             AgreedError: the method cannot work on this task.
@@ -92,33 +122,49 @@ class Agent:
                 is not finite is noticed an iteration later at most, a point with the next
                 direction, and so up to two iterations later.
         """
-        self.clock.start()
-        moving = self.progress or nullcontext()
-        w, state = jointly(self.tally, lambda: self.algorithm.start(self.task))
-        health = Health(self.tally.agent, self.tally.agents, tuple(state.D_hat | w))
-        evaluate(0, w, w, state)
-        for k in range(self.iterations):
-            previous = w
-            self.gossip.turn_to(k)  # all rounds of an iteration mix with the same W_k
-            step = self.algorithm.step(self.task, k, w, state)
-            w, state = answer(step, self.gossip, self.clock, moving)
-            with self.clock("gradient"):
-                health.note_direction(k, state.D_hat)
-            done = k + 1
-            advance(done)
-            due = done % self.eval_every == 0 or done == self.iterations
-            agreed = self._agree(health, k, w, due)
-            if due or agreed != GO_ON:
-                evaluate(done, w, previous, state)
-            if agreed != GO_ON and done < self.iterations:
-                return End(w, done, Stop(agreed))
-        return End(w, self.iterations, None)
+        if begin is None:
+            self.clock.start()
+            at = Position(0, *jointly(self.tally, lambda: self.algorithm.start(self.task)))
+            observer.evaluate(at)
+            self._save(observer, at)
+        else:
+            at = begin
+        observer.stand(at)
+        health = Health(self.tally.agent, self.tally.agents, tuple(at.state.D_hat | at.w))
+        while at.done < self.iterations:
+            due = self.evaluates(at.done + 1) or observer.wants_saving(at.done + 1)
+            reached = self._iterate(at, health)
+            if health.word == GO_ON:
+                observer.stand(reached)
+            observer.advance(reached.done)
+            agreed = self._agree(health, reached, due or self.skipping)
+            at = self._judged(health, agreed, at, reached, observer)
+            observer.stand(at)
+            stop = stop_in(agreed)
+            self._look_back(observer, at, wanted=agreed == SAVE, stopping=stop is not None)
+            if stop is not None and at.done < self.iterations:
+                return End(at.w, at.done, stop)
+        return End(at.w, at.done, None)
 
-    def _agree(self, health: Health, k: int, w: Variables, due: bool) -> int:
-        """Return the agents' word at the end of iteration k, before what is ``due``; collective.
+    def _iterate(self, at: Position, health: Health) -> Position:
+        """Do one iteration; all its rounds mix with the same W_k."""
+        k = at.done
+        self.gossip.turn_to(k)
+        step = self.algorithm.step(self.task, k, at.w, at.state)
+        w, state = answer(step, self.gossip, self.clock, self.progress or nullcontext())
+        with self.clock("gradient"):
+            health.note_direction(k, state.D_hat)
+        return Position(k + 1, w, state, at.w)
 
-        Where agents meet anyway, at an evaluation, the word of iteration k itself is waited for:
-        no numbers are recorded that are not finite.
+    def evaluates(self, done: int) -> bool:
+        """Whether an evaluation belongs after so many iterations."""
+        return done % self.eval_every == 0 or done == self.iterations
+
+    def _agree(self, health: Health, reached: Position, due: bool) -> int:
+        """Return the agents' word at the end of an iteration, before what is ``due``; collective.
+
+        Where agents meet anyway, at an evaluation, the word of the iteration itself is waited for:
+        no numbers are recorded, or kept, that are not finite.
         """
         with self.clock("wait"):
             agreed = self.control.finish()
@@ -127,11 +173,46 @@ class Agent:
                 self.control.start(health.word)
         if due:
             with self.clock("evaluation"):
-                health.note_point(k, w)
+                health.note_point(reached.done - 1, reached.w)
                 self.control.start(health.word)
                 agreed = self.control.finish()
-        health.judge(agreed)
         return agreed
+
+    def _judged(
+        self, health: Health, agreed: int, before: Position, reached: Position, observer: Observer
+    ) -> Position:
+        """Return where the agents stand, by their word on the iteration.
+
+        An iteration that is skipped is one that did not happen, but for its batch: as everything
+        that an agent remembers is in its state, which is never changed in place, what the
+        techniques conserve is conserved.
+        """
+        trouble = health.found(agreed)
+        if trouble is None:
+            return reached
+        if not self.skipping:
+            health.judge(agreed)
+        observer.note_skip(health.skip(trouble, before.done), before.done)
+        return reached._replace(w=before.w, state=before.state, previous=None)
+
+    def _look_back(self, observer: Observer, at: Position, *, wanted: bool, stopping: bool) -> None:
+        """Measure and keep what belongs here.
+
+        A row that would be there anyway comes before the checkpoint, which so has it; the extra
+        row of a run that stops comes after it, since time may be short.
+        """
+        evaluates = self.evaluates(at.done)
+        last = at.done == self.iterations
+        if evaluates:
+            observer.evaluate(at)
+        if wanted or stopping or last or observer.wants_saving(at.done):
+            self._save(observer, at)
+        if stopping and not evaluates:
+            observer.evaluate(at)
+
+    def _save(self, observer: Observer, at: Position) -> None:
+        with self.clock("evaluation"):
+            self.control.note_saved(observer.save(at))
 
     def close(self) -> None:
         """Cut the links to the other agents; collective."""

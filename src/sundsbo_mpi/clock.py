@@ -30,9 +30,9 @@ class Clock:
         self._phases = {name: Phase(self, name) for name in PHASES}
         self._began = time.perf_counter()
 
-    def start(self) -> None:
-        """Count the wall time from now on."""
-        self._began = time.perf_counter()
+    def start(self, wall: float = 0.0) -> None:
+        """Count the wall time from now on, beginning with that of an earlier part of the run."""
+        self._began = time.perf_counter() - wall
 
     def __call__(self, phase: str) -> Phase:
         """Return what adds the duration of a ``with`` block to ``phase``."""

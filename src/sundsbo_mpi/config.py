@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sundsbo_mpi.algorithms import METHODS, method
-from sundsbo_mpi.comm.transports import DEFAULT, ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.errors import UsageError, unknown
-from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.settings import (
     Layer,
     assignments,
@@ -31,82 +29,10 @@ from sundsbo_mpi.settings import (
     read_toml,
     task_defaults,
 )
+from sundsbo_mpi.tables import OutputOptions, RunOptions, TopologyOptions
 from sundsbo_mpi.tasks import load_task
 
-DTYPES = ("float32", "float64")
-OVERLAPS = ("auto", "always", "never")
-"""When a thread keeps messages moving while the gradient is computed; "auto" where a neighbour is
-on another host: within one, messages are copied by whoever waits for them."""
-LARGEST_INTEGER = 2**53
-"""Larger ones are not exact everywhere."""
 TABLES = ("run", "topology", "task", "algorithm", "output")
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The table ``run``."""
-
-    iterations: int = 500
-    seed: int = 0
-    eval_every: int = 50
-    dtype: str = "float32"
-    device: str = "auto"
-    stationarity: bool = False
-    save_final: bool = False
-    max_walltime: float = 0.0
-    """Seconds after which all agents stop together; 0 for no limit."""
-    overlap: str = "auto"
-    """Whether a thread keeps messages moving during the gradient, see ``OVERLAPS``."""
-    transport: str = DEFAULT
-    """What messages travel over, see ``comm.transports.TRANSPORTS``."""
-    gpu_direct: bool = False
-    """Whether MPI is handed the buffers of GPUs, which few libraries can take."""
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        for name, least in (("iterations", 0), ("seed", 0), ("eval_every", 1)):
-            require_integer(f"run.{name}", getattr(self, name), least, LARGEST_INTEGER)
-        require_number("run.max_walltime", self.max_walltime, 0.0)
-        if self.dtype not in DTYPES:
-            raise unknown("dtype", self.dtype, DTYPES)
-        if self.overlap not in OVERLAPS:
-            raise unknown("overlap", self.overlap, OVERLAPS)
-        if self.transport not in TRANSPORTS:
-            raise unknown("transport", self.transport, TRANSPORTS)
-        if self.gpu_direct and self.transport not in (DEFAULT, ONE_BY_ONE):
-            raise UsageError(
-                f"run.gpu_direct with transport {self.transport}: GPU buffers are sent one by one; "
-                f"use --transport {ONE_BY_ONE}, or leave gpu_direct out."
-            )
-
-
-@dataclass(frozen=True)
-class TopologyOptions:
-    """The table ``topology``: the weight-matrix file and how to read it."""
-
-    file: str = ""
-    format: str | None = None
-    weights: str | None = None
-    undirected: bool = False
-    place: bool = False
-    """Whether agents are moved between the ranks so that fewer links cross nodes."""
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """The table ``output``; without a file, a unique name is made up."""
-
-    file: str | None = None
-    overwrite: bool = False
-    trace: str | None = None
-    """Where a timeline of all agents is written, if anywhere."""
-
-    def __post_init__(self) -> None:
-        """Refuse one file for two purposes."""
-        if self.file and self.trace and Path(self.file) == Path(self.trace):
-            raise UsageError(
-                f"output.file and output.trace are both '{self.file}': name two different files."
-            )
 
 
 @dataclass(frozen=True)
@@ -142,6 +68,9 @@ class Request:
     sets: tuple[str, ...] = ()
     preset: str | None = None
     file: str | None = None
+    resume: str | None = None
+    """The folder of the checkpoints from which a run goes on, whose settings lie under all others.
+    """
 
 
 PROGRAM_DEFAULTS: Layer = {
@@ -150,8 +79,8 @@ PROGRAM_DEFAULTS: Layer = {
 }
 
 
-def resolve(request: Request) -> Config:
-    """Read the files that the request names and merge all layers.
+def resolve(request: Request, stored: Layer | None = None) -> Config:
+    """Read the files that the request names and merge all layers, over ``stored`` ones.
 
     Raises:
         UsageError: a file, table, key or value is not what it should be.
@@ -159,6 +88,7 @@ def resolve(request: Request) -> Config:
     sets = assignments(request.sets)
     _refuse_tables(sets)
     layers = (
+        *([stored] if stored else []),
         *([preset(request.preset)] if request.preset else []),
         *([read_toml(Path(request.file))] if request.file else []),
         request.flags,

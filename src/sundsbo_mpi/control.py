@@ -1,8 +1,9 @@
 """The word that all agents exchange in every iteration: go on, or stop together and why.
 
 A word is one integer, and the smallest of the agents' words holds for all of them: ``GO_ON`` is the
-largest, the reasons to stop (``Stop``) come next, and everything below them tells where the numbers
-of some agent ceased to be finite (see ``health``), which so wins over a mere wish to stop.
+largest, the wish to keep a checkpoint (``SAVE``) comes next, then the reasons to stop (``Stop``),
+and everything below them tells where the numbers of some agent ceased to be finite (see
+``health``), which so wins over a mere wish.
 
 The words of iteration k are compared while iteration k + 1 runs, so that nobody waits for them, and
 take effect on all agents at the end of iteration k + 1.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sundsbo_mpi.comm.tally import Tally
 
 GO_ON = 2**62
+SAVE = GO_ON - 1
 WORD_BYTES = 8
 
 
@@ -30,12 +32,23 @@ STOPPED_STATUS = 85
 class Stop(IntEnum):
     """Why the agents stop although their numbers are fine."""
 
-    WALLTIME = GO_ON - 1
+    WALLTIME = GO_ON - 2
+    SIGUSR1 = GO_ON - 3
+    SIGUSR2 = GO_ON - 4
+    SIGTERM = GO_ON - 5
+    SIGINT = GO_ON - 6
 
     @property
     def sentence(self) -> str:
         """Say why, for people."""
-        return {Stop.WALLTIME: "the time given by --max-walltime is over"}[self]
+        if self is Stop.WALLTIME:
+            return "the time given by --max-walltime is over"
+        return f"{self.name} was received"
+
+
+def stop_in(word: int) -> Stop | None:
+    """Return the reason to stop that a word is, if it is one."""
+    return Stop(word) if min(Stop) <= word <= max(Stop) else None
 
 
 class Control:
@@ -43,15 +56,24 @@ class Control:
 
     Args:
         tally: All agents.
-        deadline: The ``time.monotonic`` from which this agent asks to stop.
+        deadline: The ``time.monotonic`` at which this agent must have stopped.
+        save_seconds: Seconds after which this agent wishes for a checkpoint.
     """
 
-    def __init__(self, tally: Tally, deadline: float = math.inf) -> None:
-        self._tally, self._deadline = tally, deadline
-        self._asked = GO_ON
+    def __init__(
+        self, tally: Tally, deadline: float = math.inf, save_seconds: float = math.inf
+    ) -> None:
+        self._tally, self._deadline, self._save_seconds = tally, deadline, save_seconds
+        self._saved = time.monotonic()
+        self._reserve = 0.0
+        self._asked: int = GO_ON
         self._finish: Callable[[], int] | None = None
         self.words = 0
         """How many this agent has sent; each has WORD_BYTES bytes."""
+
+    def regroup(self, tally: Tally) -> None:
+        """Speak with these from now on; what was said to others last is void."""
+        self._tally, self._finish = tally, None
 
     def ask(self, reason: Stop) -> None:
         """Ask all agents to stop, from the next word on; local."""
@@ -59,10 +81,20 @@ class Control:
 
     def start(self, word: int) -> None:
         """Send the agent's word, or its wish to stop; ``finish`` must follow.  Collective."""
-        if time.monotonic() >= self._deadline:
+        now = time.monotonic()
+        if now >= self._deadline - self._reserve:
             self.ask(Stop.WALLTIME)
-        self._finish = self._tally.smallest_soon(min(word, self._asked))
+        wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
+        self._finish = self._tally.smallest_soon(min(word, self._asked, wish))
         self.words += 1
+
+    def note_saved(self, seconds: float) -> None:
+        """Hear that a checkpoint was kept, which took some seconds; local.
+
+        As many are set aside before the deadline, and half as many again.
+        """
+        self._saved = time.monotonic()
+        self._reserve = max(self._reserve, 1.5 * seconds)
 
     def finish(self) -> int:
         """Return the smallest of the words sent last, or GO_ON before the first.  Collective."""

@@ -18,8 +18,8 @@ from sundsbo_mpi.stationarity import UNKNOWN, Stationarity, stationarity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sundsbo_mpi.agent import Agent
-    from sundsbo_mpi.composition import Penalty, State
+    from sundsbo_mpi.agent import Agent, Position
+    from sundsbo_mpi.composition import Penalty
     from sundsbo_mpi.composition.estimators import Variables
 
 
@@ -49,19 +49,21 @@ class Evaluation:
     with_stationarity: bool
     record: Callable[[Row | None, Variables], None]
     private: slice | None = None
+    whole: bool = True
+    """Whether no agent was lost, so that what the task knows of the solution holds."""
 
-    def __call__(self, done: int, w: Variables, previous: Variables, state: State) -> None:
-        """Measure after ``done`` iterations, the last of which led from ``previous`` to ``w``."""
+    def __call__(self, at: Position) -> None:
+        """Measure where the agent stands."""
         clock, tally = self.agent.clock, self.agent.tally
         elapsed, wall = clock.training, clock.wall
         with clock("evaluation"):
             costs = tally.stack(self._costs())
             edge_bytes = tally.gather(self.agent.gossip.traffic.bytes_to)
-            measured = self._measure(done, w, previous, state)
+            measured = self._measure(at)
             row = None
             if costs is not None and edge_bytes is not None:
                 row = Row(
-                    iteration=done,
+                    iteration=at.done,
                     elapsed_s=elapsed,
                     wall_s=wall,
                     task=measured.task,
@@ -73,19 +75,20 @@ class Evaluation:
                     stationarity_residual=measured.stationarity.residual,
                     lipschitz=measured.stationarity.lipschitz,
                 )
-            self.record(row, w)
+            self.record(row, at.w)
 
-    def _measure(self, done: int, w: Variables, previous: Variables, state: State) -> Measured:
+    def _measure(self, at: Position) -> Measured:
         tally, task, algorithm = self.agent.tally, self.agent.task, self.agent.algorithm
-        w_bar = metrics.average(tally, w, self.private)
-        penalty = algorithm.penalty(done)
+        w, w_bar = at.w, metrics.average(tally, at.w, self.private)
+        penalty = algorithm.penalty(at.done)
         reported = metrics.report(tally, task, w_bar, w)
         if hasattr(task, "reference"):
             known = task.reference(*(penalty or (None, None)))
-            reported |= metrics.reference_errors(known, w_bar)
+            errors = metrics.reference_errors(known, w_bar)
+            reported |= errors if self.whole else dict.fromkeys(errors, math.nan)
         invariant = dict.fromkeys(w, math.nan)
-        if done:
-            defects = algorithm.defect(done - 1, w, previous, state)
+        if at.previous is not None:
+            defects = algorithm.defect(at.done - 1, w, at.previous, at.state)
             invariant |= metrics.invariants(tally, defects)
         consensus = metrics.consensus(tally, w, w_bar, self.private)
         return Measured(reported, consensus, invariant, self._stationarity(w_bar, penalty))

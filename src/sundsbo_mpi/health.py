@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.control import GO_ON, Stop
 from sundsbo_mpi.errors import DivergedError
@@ -11,6 +11,36 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.composition.estimators import Variables
+
+MOST_SKIPS = 10
+"""Iterations in a row that may be skipped: more of them are no accident."""
+
+
+class Trouble(NamedTuple):
+    """Numbers that are not finite, where they were first met."""
+
+    variable: str
+    agent: int
+    k: int
+    """The iteration."""
+    of_point: bool
+    """Whether the variable itself is not finite, rather than its direction."""
+
+    @property
+    def what(self) -> str:
+        """Say whose numbers they are."""
+        what = f"{self.variable} itself" if self.of_point else f"the direction of {self.variable}"
+        return f"{what} on agent {self.agent}"
+
+
+class NotFiniteError(DivergedError):
+    """Numbers of some agent are not finite: the same ``trouble`` on all agents."""
+
+    def __init__(self, trouble: Trouble, more: str = "") -> None:
+        super().__init__(
+            f"diverged: {trouble.what} was first not finite in iteration {trouble.k}; {more}"
+        )
+        self.trouble = trouble
 
 
 class Health:
@@ -25,6 +55,7 @@ class Health:
 
     def __init__(self, agent: int, agents: int, variables: tuple[str, ...]) -> None:
         self._agent, self._agents, self._variables = agent, agents, variables
+        self._skips, self._next = 0, -1
         self.word = GO_ON
         """What the agent has to say in the control word: the smaller, the earlier the trouble."""
 
@@ -41,23 +72,39 @@ class Health:
             if self.word == GO_ON and v in tensors and not _finite(tensors[v]):
                 self.word = (moment * len(self._variables) + place) * self._agents + self._agent
 
-    def judge(self, agreed: int) -> None:
-        """Say what the smallest word of all agents means, if it is about their numbers.
-
-        Raises:
-            DivergedError: some agent has met a number that is not finite.
-        """
+    def found(self, agreed: int) -> Trouble | None:
+        """Say what the smallest word of all agents means, if it is about their numbers."""
         if agreed >= min(Stop):
-            return
+            return None
         code, agent = divmod(agreed, self._agents)
         moment, place = divmod(code, len(self._variables))
-        k, is_point = divmod(moment, 2)
-        v = self._variables[place]
-        what = f"{v} itself" if is_point else f"the direction of {v}"
-        raise DivergedError(
-            f"diverged: {what} on agent {agent} was first not finite in iteration {k}; smaller "
-            "steps (algorithm.step_x, step_y and so on) may help."
-        )
+        k, of_point = divmod(moment, 2)
+        return Trouble(self._variables[place], agent, k, bool(of_point))
+
+    def judge(self, agreed: int) -> None:
+        """End the run if the smallest word of all agents is about their numbers.
+
+        Raises:
+            NotFiniteError: some agent has met a number that is not finite.
+        """
+        if trouble := self.found(agreed):
+            raise NotFiniteError(trouble, "smaller steps may help.")
+
+    def skip(self, trouble: Trouble, k: int) -> str:
+        """Forget the trouble, its iteration and all up to k having been undone; return what to say.
+
+        All agents call it alike.
+
+        Raises:
+            NotFiniteError: the skipped iterations come one after the other, too many of them.
+        """
+        in_a_row = trouble.k == self._next
+        self._skips = self._skips + 1 if in_a_row else 1
+        self._next, self.word = k + 1, GO_ON
+        if self._skips > MOST_SKIPS:
+            raise NotFiniteError(trouble, f"{MOST_SKIPS} before it were skipped, one by one.")
+        skipped = f"iteration {k}" if trouble.k == k else f"iterations {trouble.k} to {k}"
+        return f"{skipped} skipped: {trouble.what} was not finite"
 
 
 def _finite(v: Tensor) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sundsbo_mpi.errors import UsageError, brief, unknown
+from sundsbo_mpi.errors import UsageError, brief, printable, unknown
+from sundsbo_mpi.written import read_text, require_plain, value_of
 
 Layer: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Settings by table and key."""
@@ -41,10 +43,16 @@ FLAGS: Mapping[str, tuple[str, str]] = {
     "output": ("output", "file"),
     "overwrite": ("output", "overwrite"),
     "trace": ("output", "trace"),
+    "checkpoint": ("output", "checkpoint"),
+    "checkpoint_every": ("output", "checkpoint_every"),
+    "checkpoint_seconds": ("output", "checkpoint_seconds"),
+    "comm_timeout": ("run", "comm_timeout"),
+    "on_nan": ("run", "on_nan"),
+    "on_failure": ("run", "on_failure"),
 }
 """The table and key that each flag of ``sundsbo-mpi run`` stands for."""
 
-KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text, in quotes"}
 
 
 def merge(*layers: Layer) -> dict[str, dict[str, Any]]:
@@ -68,14 +76,10 @@ def read_toml(path: Path) -> Layer:
         UsageError: it is missing, not TOML, or has a key outside a table.
     """
     try:
-        return _tables(tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path))
-    except OSError as error:
-        raise UsageError(
-            f"cannot read the configuration '{path}': {error.strerror}; name a TOML file."
-        ) from None
+        return _tables(tomllib.loads(read_text(path)), str(path))
     except (ValueError, RecursionError) as error:  # ValueError: not TOML, not text, endless digits
         raise UsageError(
-            f"the configuration '{path}' is not TOML: {error}; mend it there."
+            f"the configuration '{path}' is not TOML: {printable(str(error))}; mend it there."
         ) from None
 
 
@@ -83,7 +87,8 @@ def _tables(content: Mapping[str, Any], where: str) -> Layer:
     for key, value in content.items():
         if not isinstance(value, dict):
             advice = "use --preset instead" if key == "preset" else "write it below [table]"
-            raise UsageError(f"{where} sets '{key}' outside a table: {advice}.")
+            raise UsageError(f"{where} sets '{printable(key)}' outside a table: {advice}.")
+    require_plain(content, where)
     return content
 
 
@@ -147,15 +152,11 @@ def assignments(texts: Iterable[str]) -> Layer:
         target, equals, value = text.partition("=")
         table, dot, key = target.strip().partition(".")
         if not (equals and dot and table and key):
-            raise UsageError(f"--set {text}: expected table.key=value, as in algorithm.step_x=0.1.")
-        try:
-            parsed = tomllib.loads(f"value = {value}")
-        except (ValueError, RecursionError):
-            parsed = {}
-        # A line break may have let further keys in.
-        layer.setdefault(table, {})[key] = (
-            parsed["value"] if list(parsed) == ["value"] else value.strip()
-        )
+            raise UsageError(
+                f"--set {printable(text)}: expected table.key=value, as in algorithm.step_x=0.1."
+            )
+        layer.setdefault(table, {})[key] = value_of(value)
+    require_plain(layer, "--set")
     return layer
 
 
@@ -215,12 +216,12 @@ def _checked(table: str, key: str, default: Any, value: Any) -> Any:
             pass
         case float(), int():
             return float(value)
-        case float(), dict():  # a schedule, judged by who uses it
-            return value
-        case None, None:
+        case (float(), dict()) | (None, None):  # a schedule is judged by who uses it
             return value
         case _ if isinstance(value, kind):
             return value
+        case _ if kind is str and isinstance(value, float) and not math.isfinite(value):
+            return str(value)  # the words nan and inf, which TOML takes for numbers
         case _:
             pass
     expected = KINDS.get(kind, f"of type {kind.__name__}")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from together import complaints
 
-from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.matrix_directions import LARGEST_BYTES
@@ -62,7 +62,7 @@ def agreed_refusal(name, task):
     def live(tally):
         algorithm = bench.build(name, 3)
         agent = Agent(task, algorithm, None, tally, Control(tally), Clock(), 1, 1)
-        agent.run(lambda *_: None, lambda _: None)
+        agent.run(Observer())
 
     sentences = complaints(3, live, AgreedError)
     assert len(set(sentences)) == 1

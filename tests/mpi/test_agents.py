@@ -8,6 +8,7 @@ import oracle
 import pytest
 import torch
 from networks import dense
+from onlooker import Onlooker
 from spoiling import record_plans, spoil
 from wirings import WIRINGS
 
@@ -73,10 +74,6 @@ def agent(comm, spoiling_gossip, request):
         gossip.close()
 
 
-def ignore(*_):
-    pass
-
-
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_every_method_follows_its_recursion(comm, agent, name, variant):
     """Whatever an agent remembers of a round, reusing the buffers of that round leaves alone."""
@@ -85,18 +82,15 @@ def test_every_method_follows_its_recursion(comm, agent, name, variant):
     problem = oracle.Quadratic(comm.size, bench.SEED)
     history = bench.history_of(name, options, tasks, problem, matrix(comm.size), ITERATIONS)
     tolerance = 1e-8 if name == "d-soba-fo" else 1e-12
-    seen = []
-    w = (
-        agent(name, tasks, options, eval_every=7)
-        .run(lambda done, w, before, state: seen.append((done, w, before)), ignore)
-        .w
-    )
-    assert [done for done, *_ in seen] == [0, 7, 14, 20]
+    seen = Onlooker()
+    w = agent(name, tasks, options, eval_every=7).run(seen).w
+    assert seen.evaluated == [0, 7, 14, 20]
     for v, rows in history.items():
-        for done, at, before in seen:
-            previous = max(0, done - 1)
+        for done, at, _, before in seen.rows:
             np.testing.assert_allclose(at[v].numpy(), rows[done][comm.rank], rtol=0, atol=tolerance)
-            np.testing.assert_allclose(before[v].numpy(), rows[previous][comm.rank], atol=tolerance)
+            if before is not None:
+                expected = rows[done - 1][comm.rank]
+                np.testing.assert_allclose(before[v].numpy(), expected, atol=tolerance)
         np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=tolerance)
 
 
@@ -128,14 +122,12 @@ def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(
     for i, task in enumerate(tasks):
         task.to(bench.CPU, torch.float64)
         task._agent, task._agents = i, comm.size
-    evaluated = []
+    seen = Onlooker()
     with pytest.raises(DivergedError) as caught:
-        agent(name, tasks, bench.lively(name), eval_every=3).run(
-            lambda done, *_: evaluated.append(done), ignore
-        )
+        agent(name, tasks, bench.lively(name), eval_every=3).run(seen)
     assert f"of {variable} on agent {comm.size - 1} " in str(caught.value)
     assert "iteration 4" in str(caught.value)
-    assert evaluated == [0, 3]
+    assert seen.evaluated == [0, 3]
 
 
 @pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt"])
@@ -143,7 +135,6 @@ def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(com
     """Each agent runs ahead of the others as far as its neighbours let it."""
     tasks = bench.quadratics(comm.size, task=bench.Elsewhere)
     one = agent(name, tasks, bench.lively(name))
-    evaluated = []
 
     def advance(done):
         if comm.rank == comm.size - 1:
@@ -151,7 +142,8 @@ def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(com
             if done == 7:
                 one.control.ask(Stop.WALLTIME)
 
-    end = one.run(lambda done, *_: evaluated.append(done), advance)
-    assert (end.iterations, end.stop, evaluated) == (8, Stop.WALLTIME, [0, 8])
+    seen = Onlooker(advance)
+    end = one.run(seen)
+    assert (end.iterations, end.stop, seen.evaluated) == (8, Stop.WALLTIME, [0, 8])
     assert one.control.words == 8
     assert comm.allgather(end.iterations) == [8] * comm.size

@@ -9,7 +9,7 @@ from networks import dense
 from spoiling import record_plans, spoil
 from wirings import WIRINGS
 
-from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
@@ -186,6 +186,6 @@ def test_agents_follow_the_recursion_with_the_matrix_of_each_iteration(comm, con
         iterations=ITERATIONS,
         eval_every=ITERATIONS,
     )
-    w = agent.run(lambda *_: None, lambda _done: None).w
+    w = agent.run(Observer()).w
     for v, rows in history.items():
         np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=1e-12)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from networks import GRAPHS, dense
 
-from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
@@ -43,7 +43,9 @@ def test_bytes_over_the_network_are_those_on_edges_between_hosts(comm, graph, pl
         eval_every=ITERATIONS,
     )
     rows = []
-    agent.run(Evaluation(agent, hosts, False, lambda row, w: rows.append(row)), lambda done: None)
+    observer = Observer()
+    observer.evaluate = Evaluation(agent, hosts, False, lambda row, w: rows.append(row))
+    agent.run(observer)
     gossip.close()
     if not tally.is_root:
         assert rows == [None, None]

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from onlooker import Onlooker
 from together import together
 
-from sundsbo_mpi.agent import Agent, answer
+from sundsbo_mpi.agent import Agent, Observer, Position, answer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import State
-from sundsbo_mpi.control import Control, Stop
+from sundsbo_mpi.control import GO_ON, Control, Stop
 from sundsbo_mpi.errors import DivergedError
 from sundsbo_mpi.outgoing import Outgoing
 
@@ -74,22 +75,23 @@ def agent(tally, iterations, eval_every, bad=None):
     [(7, 3, [0, 3, 6, 7]), (6, 3, [0, 3, 6]), (2, 5, [0, 2]), (0, 1, [0]), (3, 1, [0, 1, 2, 3])],
 )
 def test_it_evaluates_at_zero_every_so_often_and_at_the_end(iterations, eval_every, evaluated):
-    rows, ticks = [], []
+    seen = Onlooker()
 
     def work(tally):
         one = agent(tally, iterations, eval_every)
-        end = one.run(lambda *seen: rows.append(seen), ticks.append)
+        end = one.run(seen)
         assert one.gossip.rounds == iterations
         assert one.gossip.turns == [(k, k) for k in range(iterations)], "before the rounds of k"
         return end
 
     (end,) = together(1, work)
     assert (end.iterations, end.stop) == (iterations, None)
-    assert [done for done, *_ in rows] == evaluated
-    assert ticks == list(range(1, iterations + 1))
-    for done, now, before, state in rows:
+    assert seen.evaluated == evaluated
+    assert seen.ticks == list(range(1, iterations + 1))
+    for done, now, state, before in seen.rows:
         assert float(now["x"][0]) == 1.0 + done
-        assert float(before["x"][0]) == 1.0 + max(done - 1, 0)
+        assert (before is None) == (done == 0)
+        assert before is None or float(before["x"][0]) == done
         assert state.memory == ({"k": done - 1} if done else {})
     assert float(end.w["x"][0]) == 1.0 + iterations
 
@@ -137,23 +139,18 @@ def test_what_is_done_meanwhile_is_done_while_messages_are_moved():
 
 def live(tally, bad=None, ask=None, iterations=20, eval_every=10):
     """Let agent 1 of several meet a bad direction, or ask to stop, in an iteration."""
-    one, rows, ticks = (
-        agent(tally, iterations, eval_every, bad if tally.agent == 1 else None),
-        [],
-        [],
-    )
+    one = agent(tally, iterations, eval_every, bad if tally.agent == 1 else None)
 
     def advance(done):
-        ticks.append(done)
         if (tally.agent, done - 1) == (1, ask):
             one.control.ask(Stop.WALLTIME)
 
-    ended = None
+    ended, seen = None, Onlooker(advance)
     try:
-        ended = one.run(lambda done, *_: rows.append(done), advance)
+        ended = one.run(seen)
     except DivergedError as error:
         ended = str(error)
-    return ended, rows, ticks[-1], one.control.words
+    return ended, seen.evaluated, seen.ticks[-1], one.control.words
 
 
 @pytest.mark.parametrize(
@@ -208,7 +205,135 @@ def test_agents_stop_when_the_time_of_one_is_over():
     def work(tally):
         one = agent(tally, 9, 9)
         one = replace(one, control=Control(tally, -1.0 if tally.agent == 2 else math.inf))
-        return one.run(lambda *_: None, lambda _done: None)
+        return one.run(Observer())
 
     for end in together(3, work):
         assert (end.iterations, end.stop) == (2, Stop.WALLTIME)
+
+
+@pytest.mark.parametrize(
+    ("saves", "order"),
+    [
+        ([], [("row", 0), ("saved", 0), ("row", 3), ("row", 6), ("saved", 6)]),
+        (
+            [2, 3],
+            [
+                *[("row", 0), ("saved", 0), ("saved", 2), ("row", 3), ("saved", 3)],
+                *[("row", 6), ("saved", 6)],
+            ],
+        ),
+    ],
+)
+def test_a_checkpoint_comes_after_the_row_that_it_must_have(saves, order):
+    seen = Onlooker(saves=lambda done: done in saves)
+    together(1, lambda tally: agent(tally, 6, 3).run(seen))
+    assert seen.order == order
+
+
+def test_a_run_that_stops_keeps_a_checkpoint_before_its_extra_row():
+    def work(tally):
+        seen = Onlooker(lambda done: done == 2 and one.control.ask(Stop.SIGUSR1))
+        one = agent(tally, 9, 5)
+        assert one.run(seen).stop == Stop.SIGUSR1
+        return seen.order
+
+    (order,) = together(1, work)
+    assert order == [("row", 0), ("saved", 0), ("saved", 3), ("row", 3)]
+
+
+def test_a_wish_for_a_checkpoint_is_met_by_all_agents_and_the_run_goes_on():
+    def work(tally):
+        seen, one = Onlooker(), agent(tally, 9, 9)
+        saving = Control(tally, save_seconds=0.0 if tally.agent == 1 else math.inf)
+        end = replace(one, control=saving).run(seen)
+        return end, [at.done for at in seen.saved]
+
+    for end, saved in together(3, work):
+        assert (end.iterations, end.stop) == (9, None)
+        assert saved == [0, 2, 4, 6, 8, 9]
+
+
+def test_time_is_set_aside_for_the_checkpoint_before_the_deadline(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+
+    def work(tally):
+        control = Control(tally, deadline=110.0)
+        control.note_saved(2.0)
+        control.note_saved(1.0)
+        return control
+
+    (control,) = together(1, work)
+    for moment, word in ((106.9, GO_ON), (107.0, Stop.WALLTIME)):
+        now = moment
+        control.start(GO_ON)
+        assert control.finish() == word
+
+
+def skipping(tally, bad, iterations=8, eval_every=4):
+    seen = Onlooker()
+    one = agent(tally, iterations, eval_every)
+    algorithm = Spoilt(bad) if tally.agent == 1 else Spoilt(())
+    try:
+        end = replace(one, algorithm=algorithm, skipping=True).run(seen)
+    except DivergedError as error:
+        return str(error), seen
+    return end, seen
+
+
+class Spoilt(Counter):
+    """Has a direction of NaN in several iterations, and NaN in the point that they lead to."""
+
+    def step(self, task, k, w, state):
+        self.bad = k if k in self._all else None
+        w, state = yield from super().step(task, k, w, state)
+        return ({v: s * math.nan for v, s in w.items()} if k in self._all else w), state
+
+    def __init__(self, bad):
+        super().__init__()
+        self._all = bad
+
+
+@pytest.mark.parametrize("bad", [(0,), (2,), (3,), (7,), (1, 2, 5)])
+def test_a_skipped_iteration_is_undone_on_all_agents(bad):
+    for end, seen in together(3, lambda tally: skipping(tally, bad)):
+        assert (end.iterations, end.stop) == (8, None)
+        assert float(end.w["x"][0]) == 1.0 + 8 - len(bad), "on every agent"
+        assert [k for _, k in seen.skips] == list(bad)
+        assert seen.skips[0][0] == (
+            f"iteration {bad[0]} skipped: the direction of y on agent 1 was not finite"
+        )
+        assert seen.evaluated == [0, 4, 8]
+        for done, w, state, before in seen.rows[1:]:
+            last = [k for k in range(done) if k not in bad]
+            assert float(w["x"][0]) == 1.0 + len(last)
+            assert state.memory == ({"k": last[-1]} if last else {})
+            assert (before is None) == (done - 1 in bad)
+
+
+def test_a_run_that_only_skips_ends():
+    for said, seen in together(2, lambda tally: skipping(tally, range(3, 99), iterations=40)):
+        assert "10 before it were skipped" in said
+        assert len(seen.skips) == 10
+
+
+def test_a_run_goes_on_from_where_it_stood():
+    def work(tally):
+        first = agent(tally, 9, 3).run(Onlooker(lambda _done: None))
+        seen = Onlooker()
+        one = agent(tally, 9, 3)
+        w = {v: s + 4 for v, s in variables().items()}
+        end = one.run(seen, Position(4, w, State((), {"k": 3}, variables())))
+        assert one.gossip.turns == [(k, k - 4) for k in range(4, 9)]
+        return first, end, seen.order
+
+    ((first, end, order),) = together(1, work)
+    assert all(torch.equal(first.w[v], end.w[v]) for v in VARIABLES)
+    assert order == [("row", 6), ("row", 9), ("saved", 9)]
+
+
+def test_a_run_that_was_complete_has_nothing_to_do():
+    seen = Onlooker()
+    at = Position(9, variables(), State((), {}, variables()))
+    (end,) = together(1, lambda tally: agent(tally, 9, 3).run(seen, at))
+    assert (end.iterations, end.stop, seen.order) == (9, None, [])

@@ -4,9 +4,9 @@ import pytest
 import torch
 from together import complaints
 
-from sundsbo_mpi.control import GO_ON, Stop
+from sundsbo_mpi.control import GO_ON, SAVE, Stop
 from sundsbo_mpi.errors import DivergedError
-from sundsbo_mpi.health import Health
+from sundsbo_mpi.health import MOST_SKIPS, Health, NotFiniteError, Trouble
 
 VARIABLES = ("x", "y", "theta")
 BIG = float(torch.finfo(torch.float32).max)
@@ -85,6 +85,58 @@ def test_late_iterations_of_many_agents_do_not_overflow():
     assert f"theta on agent 3 was first not finite in iteration {10**12}" in said[0]
 
 
-@pytest.mark.parametrize("word", [GO_ON, *Stop])
+@pytest.mark.parametrize("word", [GO_ON, SAVE, *Stop])
 def test_words_about_something_else_blame_nobody(word):
-    Health(0, 4, VARIABLES).judge(word)
+    health = Health(0, 4, VARIABLES)
+    health.judge(word)
+    assert health.found(word) is None
+
+
+def test_the_error_carries_what_was_found():
+    health = Health(2, 4, VARIABLES)
+    health.note_point(6, variables(y=float("nan")))
+    found = Trouble("y", agent=2, k=6, of_point=True)
+    assert health.found(health.word) == found
+    with pytest.raises(NotFiniteError) as caught:
+        health.judge(health.word)
+    assert caught.value.trouble == found
+
+
+def in_trouble(health, k):
+    """Let the agent meet a bad direction in iteration k; return what is found."""
+    health.note_direction(k, variables(y=float("inf")))
+    return health.found(health.word)
+
+
+def test_after_a_skip_the_agent_is_well_until_the_next_trouble():
+    health = Health(3, 4, VARIABLES)
+    said = health.skip(in_trouble(health, 17), 17)
+    assert said == "iteration 17 skipped: the direction of y on agent 3 was not finite"
+    assert health.word == GO_ON
+    health.note_direction(18, variables())
+    assert health.word == GO_ON
+    assert in_trouble(health, 19).k == 19
+
+
+def test_a_skip_may_undo_the_iterations_after_the_trouble_too():
+    health = Health(0, 4, VARIABLES)
+    said = health.skip(in_trouble(health, 4), 5)
+    assert said.startswith("iterations 4 to 5 skipped: the direction of y on agent 0")
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_so_many_skips_in_a_row_are_no_accident(late):
+    """``late``: how long after the trouble all agents know of it."""
+    health, k = Health(1, 4, VARIABLES), 0
+    for _ in range(MOST_SKIPS):
+        health.skip(in_trouble(health, k), k + late)
+        k += 1 + late
+    with pytest.raises(NotFiniteError, match=f"in iteration {k}; {MOST_SKIPS} before it"):
+        health.skip(in_trouble(health, k), k + late)
+
+
+def test_an_iteration_that_went_well_ends_the_row():
+    health, k = Health(1, 4, VARIABLES), 0
+    for skipped in range(3 * MOST_SKIPS):
+        health.skip(in_trouble(health, k), k)
+        k += 1 + (skipped % MOST_SKIPS == MOST_SKIPS - 1)

@@ -75,6 +75,10 @@ class SingleLevel:
             )
         return self.of(tuple(trained)).start(task)
 
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with which the trained variables go on over other links."""
+        return self.of(tuple(state.memory)).anew(w, state)
+
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.manner import checkpoint_options, given, machine_options
 from sundsbo_mpi.cli.reading import reading_options
-from sundsbo_mpi.comm.transports import TRANSPORTS
 
 if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     "--topology", metavar="FILE", help="Weight matrix or graph; its size is the number of ranks."
 )
 @reading_options
-@click.option(
-    "--place", is_flag=True, help="Choose each rank's agent so that few links cross nodes."
-)
 @click.option("--task", metavar="NAME|FILE.py:CLASS", help="Problem to solve.")
 @click.option("--dataset", metavar="NAME", help="Data set of the task.")
 @click.option("--data-dir", metavar="DIR", help="Where the data set's files are.")
@@ -31,25 +28,11 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, metavar="S", help="Of everything random.")
 @click.option("--eval-every", type=int, metavar="M", help="Iterations between evaluations.")
 @click.option("--dtype", metavar="float32|float64", help="Of all variables and messages.")
-@click.option("--device", metavar="auto|cpu|cuda", help="Where each agent computes.")
 @click.option(
     "--stationarity", is_flag=True, help="Measure the penalised problem's gradient (slow)."
 )
 @click.option("--save-final", is_flag=True, help="Keep every agent's last iterate in the run file.")
-@click.option(
-    "--max-walltime", type=float, metavar="SECONDS", help="Stop together after so long; exit 85."
-)
-@click.option(
-    "--overlap", metavar="auto|always|never", help="Move messages while the gradient is computed."
-)
-@click.option(
-    "--transport",
-    metavar="|".join(TRANSPORTS),
-    help="What messages travel over; 'sundsbo-mpi list' tells.",
-)
-@click.option(
-    "--gpu-direct", is_flag=True, help="Hand GPU buffers to an MPI library built for these GPUs."
-)
+@machine_options
 @click.option("--preset", metavar="NAME", help="Settings in the package, such as paper/toy.")
 @click.option(
     "--config",
@@ -60,8 +43,8 @@ if TYPE_CHECKING:
     "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
 )
 @click.option("--output", metavar="FILE.h5", help="Run file; by default a new name.")
+@checkpoint_options
 @click.option("--overwrite", is_flag=True, help="Replace the run file, or trace, if it exists.")
-@click.option("--trace", metavar="FILE.json", help="Timeline of all agents for ui.perfetto.dev.")
 def command(
     reading: Reading,
     preset: str | None,
@@ -85,10 +68,5 @@ def command(
     from sundsbo_mpi.run import run
     from sundsbo_mpi.settings import flag_settings, merge
 
-    layer = merge({"topology": _given(dataclasses.asdict(reading))}, flag_settings(_given(flags)))
+    layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
     return run(Request(flags=layer, sets=sets, preset=preset, file=config))
-
-
-def _given(flags: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the flags that were not given: None, or False for a switch."""
-    return {k: v for k, v in flags.items() if v is not None and v is not False}

@@ -74,6 +74,14 @@ class Algorithm(Protocol):
         """Return w^0 and the state before the first iteration."""
         ...
 
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with which to go on from w over other links than before.
+
+        What the techniques conserve is conserved by these links, so they begin again at w; what
+        the estimators remember of the agent's own directions stays.
+        """
+        ...
+
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:

@@ -65,9 +65,12 @@ class Composed:
     def start(self, task: Task) -> tuple[Variables, State]:
         """Return w^0 and empty memories."""
         w = self.begin(task)
-        memory = {v: t.start(w[v]) for v, t in self.techniques.items()}
         D_hat = {v: s.new_zeros(s.shape) for v, s in w.items()}
-        return w, State(self.estimator.start(w), memory, D_hat)
+        return w, self.anew(w, State(self.estimator.start(w), {}, D_hat))
+
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with the techniques' memories as they are before a first iteration."""
+        return state._replace(memory={v: t.start(w[v]) for v, t in self.techniques.items()})
 
     def step(
         self, task: Task, k: int, w: Variables, state: State

@@ -79,6 +79,12 @@ class Compressed(Wrapped):
         w, state = self.method.start(task)
         return w, state._replace(estimate=Feedback(state.estimate, ()))
 
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with which the method goes on over other links, without replicas."""
+        before = state.estimate.estimate
+        state = self.method.anew(w, state._replace(estimate=before))
+        return state._replace(estimate=Feedback(before, ()))
+
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:

@@ -68,7 +68,12 @@ class Loop:
     def start(self, task: Task) -> tuple[Variables, State]:
         """Return w^0 and empty memories."""
         w, state = self.stage.start(task)
-        return w, state._replace(memory={v: Looped(m, w[v]) for v, m in state.memory.items()})
+        return w, self.anew(w, state)
+
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with the techniques' memories as they are before a first iteration."""
+        memory = self.stage.anew(w, state).memory
+        return state._replace(memory={v: Looped(m, w[v]) for v, m in memory.items()})
 
     def step_on(
         self, _xi: Any, task: Task, k: int, w: Variables, state: State

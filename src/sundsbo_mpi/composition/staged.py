@@ -64,6 +64,11 @@ class Staged:
         D_hat = {v: first.D_hat[v] for v in memory}
         return w, State(estimates, memory, D_hat)
 
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with which every stage goes on over other links."""
+        memory = {v: m for s in self.stages for v, m in s.anew(w, state).memory.items()}
+        return state._replace(memory=memory)
+
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:

@@ -52,6 +52,10 @@ class Wrapped:
         """Return the start of the method."""
         return self.method.start(task)
 
+    def anew(self, w: Variables, state: State) -> State:
+        """Return the state with which the method goes on over other links."""
+        return self.method.anew(w, state)
+
     def step(
         self, task: Task, k: int, w: Variables, state: State
     ) -> Exchange[tuple[Variables, State]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.identity import identity
 from sundsbo_mpi.reproduce.topologies import topology_path
 from sundsbo_mpi.settings import assignments, flag_settings
 
@@ -25,12 +26,6 @@ OWNED: Mapping[tuple[str, str], str] = {
     ("topology", ""): "choose among the conditions with --only",
 }
 """What --set must not change, as runs and their files would be taken for others; "" is any key."""
-WITHOUT_EFFECT = {
-    "run": ("device", "max_walltime", "overlap", "transport", "gpu_direct"),
-    "topology": ("place",),
-    "task": ("data_dir",),
-}
-"""Settings, by table, that change where and how fast a run computes but not what."""
 
 
 @dataclass(frozen=True)
@@ -186,18 +181,3 @@ def _resolve(
     except UsageError as error:
         return {}, str(error)
     return identity(config.as_dict()), ""
-
-
-def identity(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes two runs the same: their configuration without what no iterate depends on.
-
-    Topology files of the same name have the same contents, wherever they are.
-    """
-    plain: dict[str, Any] = json.loads(json.dumps(config))
-    plain.pop("output", None)
-    for table, keys in WITHOUT_EFFECT.items():
-        for key in keys:
-            plain.get(table, {}).pop(key, None)
-    topology = plain.get("topology", {})
-    topology["file"] = Path(topology.get("file", "")).name
-    return plain

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.identity import identity
 from sundsbo_mpi.reproduce.launching import alone, orderly_end, start
-from sundsbo_mpi.reproduce.plan import Job, identity
+from sundsbo_mpi.reproduce.plan import Job
 from sundsbo_mpi.reproduce.topologies import topology_command, write_topology
 from sundsbo_mpi.runfile import read_run
 

@@ -4,17 +4,18 @@ import warnings
 
 import pytest
 
-from sundsbo_mpi import startup
-from sundsbo_mpi.config import Config, OutputOptions, RunOptions, TopologyOptions
+from sundsbo_mpi import preparation
+from sundsbo_mpi.config import Config
 from sundsbo_mpi.errors import DataNote
+from sundsbo_mpi.tables import OutputOptions, RunOptions, TopologyOptions
 
 TASK = {"name": "some", "dataset": "odd"}
 CONFIG = Config(RunOptions(seed=3), TopologyOptions(), OutputOptions(), TASK, algorithm={})
 
 
 def divide(monkeypatch, task):
-    monkeypatch.setattr(startup, "load_task", lambda _name: task)
-    return startup._load_shards(CONFIG, 2)
+    monkeypatch.setattr(preparation, "load_task", lambda _name: task)
+    return preparation._load_shards(CONFIG, 2)
 
 
 def test_odd_data_are_used_and_become_notes(monkeypatch):

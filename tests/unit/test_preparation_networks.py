@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sundsbo_mpi import startup
+from sundsbo_mpi import preparation
 from sundsbo_mpi.config import Request
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import SEQUENCES, write_weights
@@ -29,7 +29,7 @@ def begin(tmp_path):
             "algorithm": {"name": name},
             "output": {"file": str(tmp_path / "run.h5")},
         }
-        return startup._read(Request(flags=flags, sets=sets), AGENTS)
+        return preparation._read(Request(flags=flags, sets=sets), AGENTS)
 
     return begin
 

@@ -1,0 +1,101 @@
+"""The flags that say where, how fast and how safely a run computes, the same wherever one runs."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sundsbo_mpi.comm.transports import TRANSPORTS
+from sundsbo_mpi.tables import ON_FAILURE, ON_NAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+C = TypeVar("C", bound="Callable[..., Any]")
+
+
+class Interval(click.ParamType[tuple[int, float]]):
+    """A number of iterations, or of seconds with an s at its end, as (iterations, seconds)."""
+
+    name = "interval"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, float]:
+        """Read it."""
+        text = str(value)
+        try:
+            return (0, float(text[:-1])) if text.endswith("s") else (int(text), 0.0)
+        except ValueError:
+            self.fail(f"{text}: expected iterations, as in 100, or seconds, as in 600s", param, ctx)
+
+
+_MACHINE = (
+    click.option("--device", metavar="auto|cpu|cuda", help="Where each agent computes."),
+    click.option(
+        "--place", is_flag=True, help="Choose each rank's agent so that few links cross nodes."
+    ),
+    click.option(
+        "--overlap",
+        metavar="auto|always|never",
+        help="Move messages while the gradient is computed.",
+    ),
+    click.option(
+        "--transport",
+        metavar="|".join(TRANSPORTS),
+        help="What messages travel over; 'sundsbo-mpi list' tells.",
+    ),
+    click.option(
+        "--gpu-direct",
+        is_flag=True,
+        help="Hand GPU buffers to an MPI library built for these GPUs.",
+    ),
+    click.option(
+        "--max-walltime",
+        type=float,
+        metavar="SECONDS",
+        help="Stop together after so long; exit 85.",
+    ),
+    click.option(
+        "--comm-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="End a job that hangs so long in one iteration.",
+    ),
+    click.option("--on-nan", metavar="|".join(ON_NAN), help="On numbers that are not finite."),
+    click.option("--on-failure", metavar="|".join(ON_FAILURE), help="On the loss of an agent."),
+    click.option(
+        "--trace", metavar="FILE.json", help="Timeline of all agents for ui.perfetto.dev."
+    ),
+)
+_CHECKPOINT = (
+    click.option(
+        "--checkpoint", metavar="DIR", help="Keep checkpoints there; 'resume DIR' goes on."
+    ),
+    click.option(
+        "--checkpoint-every",
+        type=Interval(),
+        metavar="N|SECONDSs",
+        help="Iterations, or seconds, between checkpoints; 600s unless given.",
+    ),
+)
+
+
+def machine_options(command: C) -> C:
+    """Give a command the flags of how a run computes."""
+    return reduce(lambda found, option: option(found), reversed(_MACHINE), command)
+
+
+def checkpoint_options(command: C) -> C:
+    """Give a command the flags of checkpoints."""
+    return reduce(lambda found, option: option(found), reversed(_CHECKPOINT), command)
+
+
+def given(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the flags that were given, neither None nor a switch that is off, by setting."""
+    found = {k: v for k, v in flags.items() if v is not None and v is not False}
+    if "checkpoint_every" in found:
+        found["checkpoint_every"], found["checkpoint_seconds"] = found["checkpoint_every"]
+    return found

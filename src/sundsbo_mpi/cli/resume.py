@@ -1,0 +1,55 @@
+"""``sundsbo-mpi resume``: go on with a run from its newest checkpoint, one rank for each agent."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sundsbo_mpi.cli.manner import checkpoint_options, given, machine_options
+from sundsbo_mpi.cli.reading import reading_options
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.topology import Reading
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.option("--iterations", type=int, metavar="K", help="Go on to so many iterations in all.")
+@click.option(
+    "--topology", metavar="FILE", help="Where the weights are now, or others to go on over."
+)
+@reading_options
+@machine_options
+@click.option(
+    "--output", metavar="FILE.h5", help="A new run file; by default the run's own goes on."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the new run file, or trace, if it exists.")
+@checkpoint_options
+@click.option(
+    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="A setting; may be repeated."
+)
+def command(directory: str, reading: Reading, sets: tuple[str, ...], **flags: Any) -> int:
+    """Go on with a run from its newest checkpoint that is whole.
+
+    \b
+    mpirun -n 10 sundsbo-mpi --topology ring.npz --checkpoint saved --checkpoint-every 600s
+    mpirun -n 10 sundsbo-mpi resume saved
+    mpirun -n 10 sundsbo-mpi resume saved --iterations 2000
+    mpirun -n 10 sundsbo-mpi resume saved --topology torus.npz
+
+    The iterates are those of a run that was not interrupted, bit for bit, with the same torch and
+    instruction set; the number of threads is that of the checkpoint.  Its settings hold, but for
+    the flags here; a step that depends on the number of iterations follows the new number.  Over
+    other weights the techniques begin anew.
+    """  # noqa: D301  (click takes the character \b, not a backslash)
+    from sundsbo_mpi.comm.world import load_mpi
+
+    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
+    from sundsbo_mpi.config import Request
+    from sundsbo_mpi.run import run
+    from sundsbo_mpi.settings import flag_settings, merge
+
+    layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
+    return run(Request(flags=layer, sets=sets, resume=directory))

@@ -1,0 +1,240 @@
+"""What rank 0 finds out before anything is built: whether the request can be met, and how.
+
+All functions are collective and raise ``AgreedError``, but those that rank 0 does alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.agreement import agree, jointly, on_root
+from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
+from sundsbo_mpi.algorithms.sending import require_steady
+from sundsbo_mpi.checkpoint.manifest import Manifest
+from sundsbo_mpi.checkpoint.resuming import (
+    Candidate,
+    Resumption,
+    candidates,
+    changed_surroundings,
+    require_agents,
+    require_same_run,
+    require_same_value,
+)
+from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.seating import seat
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.transports.exchange import Connection
+from sundsbo_mpi.config import Config, Request, resolve
+from sundsbo_mpi.enduring import require_endurable
+from sundsbo_mpi.errors import DataNote, UsageError
+from sundsbo_mpi.job import agree_on
+from sundsbo_mpi.runfile import default_path
+from sundsbo_mpi.runfile.naming import check_writable
+from sundsbo_mpi.settings import assignments, merge
+from sundsbo_mpi.startup import build_algorithm
+from sundsbo_mpi.tasks import load_task
+from sundsbo_mpi.topology import Mixing, Reading, read_weights
+from sundsbo_mpi.topology.survivors import remaining
+from sundsbo_mpi.tracing import check_trace
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from sundsbo_mpi.comm.survivors import Survivors
+    from sundsbo_mpi.composition import Algorithm
+    from sundsbo_mpi.settings import Layer
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What rank 0 found out before anything was built; broadcast to all."""
+
+    config: Config
+    node_ids: tuple[str, ...]
+    """The topology file's name of every agent."""
+    weights: Mixing
+    """What the run mixes with: the file's matrix or matrices W, or (I + W)/2."""
+    notes: tuple[str, ...]
+    about: Manifest
+    """What a checkpoint of the run says of it, whichever the iteration."""
+    resumption: Resumption | None = None
+    resumed_from: str | None = None
+    """The folder of the checkpoints that it goes on from."""
+    transport: str = ""
+    """What the messages travel over, once the agents are connected."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether no agent has been lost."""
+        return len(self.about.numbers) == self.about.agents
+
+    def left(self, here: Survivors, algorithm: Algorithm) -> Prepared:
+        """Return the same for those who are left of the agents."""
+        if here.agents == tuple(range(self.about.agents)):
+            return self
+        fits = partial(is_safe, algorithm)
+        weights, bridges = remaining(self.weights, here.agents, fits)
+        said = [f"agents {i} and {j} are linked now" for i, j in bridges]
+        about = replace(self.about, numbers=list(here.agents))
+        return replace(self, about=about, weights=weights, notes=tuple(said))
+
+    def connected(self, network: Connection) -> Prepared:
+        """Return the same with what is known of the links."""
+        notes = (*self.notes, f"transport: {network.description}", *network.notes)
+        return replace(self, notes=notes, transport=network.description)
+
+
+def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.Intracomm]:
+    """Check everything that can be checked without building anything, and take one's seat.
+
+    Returns what rank 0 prepared, this agent's shard where the task divides its data, and the
+    communicator whose rank i is agent i.
+    """
+    tally = Tally(comm)
+    agree_on(tally, request)
+    shards: list[Any] = []
+
+    def on_rank_0() -> Prepared:
+        prepared = _read(request, tally.agents)
+        found, notes = _load_shards(prepared.config, prepared.about.agents)
+        shards.extend(found[number] for number in prepared.about.numbers if found)
+        return replace(prepared, notes=(*prepared.notes, *notes))
+
+    prepared = on_root(tally, on_rank_0)
+    divided = tally.tell(bool(shards))
+    jointly(tally, lambda: load_task(prepared.config.task["name"]))
+    source = {"the task's file (SHA-256)": _source(prepared.config)}
+    agree(tally, source, "use the same file on all nodes")
+    place = prepared.config.topology.place and prepared.whole
+    comm, said = seat(comm, prepared.weights, world.local(comm).hosts, place=place)
+    prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
+    return prepared, Tally(comm).deal(shards or None) if divided else None, comm
+
+
+def _read(request: Request, ranks: int) -> Prepared:
+    found = candidates(Path(request.resume)) if request.resume else ()
+    config = resolve(request, _stored(request, found, ranks))
+    if not config.topology.file:
+        raise UsageError(
+            "no topology: give the weight-matrix file with --topology FILE "
+            "('sundsbo-mpi topology ring --agents N -o ring.npz' makes one, --help tells more)."
+        )
+    reading = Reading(config.topology.format, config.topology.weights, config.topology.undirected)
+    loaded = read_weights(config.topology.file, reading)
+    agents = found[0].manifest.agents if found else ranks
+    if loaded.weights.agents != agents:
+        few = f"the checkpoint has {agents}" if found else f"{agents} ranks were started"
+        remedy = "" if found else f"use mpirun -n {loaded.weights.agents}, or "
+        raise UsageError(
+            f"{config.topology.file} has {loaded.weights.agents} agents but {few}: {remedy}take "
+            "another topology file."
+        )
+    weights = loaded.weights.lazy() if config.algorithm["lazy"] else loaded.weights
+    algorithm, remarks = build_algorithm(config, agents)
+    _require_safe(config.algorithm["name"], algorithm, weights)
+    require_steady(algorithm, steady=weights.steady)
+    remarks += changing_remark(algorithm, steady=weights.steady)
+    about = Manifest.of(config.as_dict(), agents, weights.sha256, _source(config))
+    if found:
+        about = replace(about, numbers=found[0].manifest.numbers)
+    require_endurable(config)
+    resumption, said = _resumption(request, config, about, found)
+    if resumption is None or resumption.run_file is None:
+        _check_output(config)
+    check_trace(config.output.trace, config.output.overwrite)
+    notes = (*loaded.notes, *remarks, *said)
+    return Prepared(config, loaded.node_ids, weights, notes, about, resumption, request.resume)
+
+
+def _check_output(config: Config) -> None:
+    output = config.output.file or default_path(
+        config.task["name"], config.algorithm["name"], datetime.now().astimezone()
+    )
+    check_writable(Path(output), config.output.overwrite)
+
+
+def _stored(request: Request, found: Sequence[Candidate], agents: int) -> Layer | None:
+    """Return the settings of the run to go on with."""
+    if not request.resume:
+        return None
+    newest = found[0].manifest
+    require_agents(newest, Path(request.resume), agents)
+    stored = {table: dict(values) for table, values in newest.config.items()}
+    asked = merge(request.flags, assignments(request.sets))
+    for table in ("task", "algorithm"):  # another one need not have the options that are stored
+        require_same_value(f"{table}.name", stored[table]["name"], asked.get(table, {}).get("name"))
+    # How the former file was read and named does not hold for another one.
+    if "file" in request.flags.get("topology", {}):
+        stored["topology"] = {}
+    for key in ("file", "trace", "overwrite"):
+        stored["output"].pop(key, None)
+    stored["output"]["checkpoint"] = request.resume
+    return stored
+
+
+def _resumption(
+    request: Request, config: Config, about: Manifest, found: Sequence[Candidate]
+) -> tuple[Resumption | None, list[str]]:
+    """Judge whether the run may go on from its newest checkpoint; also return what to say."""
+    if not found:
+        return None, []
+    newest = found[0].manifest
+    require_same_run(newest, about.config)
+    relinked = newest.topology_sha256 != about.topology_sha256
+    if relinked and "file" not in request.flags.get("topology", {}):
+        raise UsageError(
+            f"{config.topology.file} has other weights than when the checkpoint was kept: go on "
+            f"over them with --topology {config.topology.file}, or bring the former file back."
+        )
+    said = changed_surroundings(newest, about.task_sha256)
+    if relinked:
+        said.append("the weights are others than before: the techniques begin anew from here")
+    file = None if config.output.file else newest.run_file
+    return Resumption(tuple(found), relinked, file), said
+
+
+def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:
+    if is_safe(algorithm, weights.lambda_min):
+        return
+    if weights.lambda_min is None:
+        raise UsageError(
+            f"{name} needs symmetric weights, but {weights.description} is not symmetric: take "
+            "another topology, or a method that mixes with any, such as sun-dsbo-gt "
+            "('sundsbo-mpi list' tells)."
+        )
+    raise UsageError(
+        f"{name} needs weights whose smallest eigenvalue is above {algorithm.lambda_min:.4f}, but "
+        f"that of {weights.name} {'is' if weights.matrices else 'can be'} "
+        f"{weights.lambda_min:.4f}: mix with (I + W)/2 by --set algorithm.lazy=true, or take "
+        "another topology."
+    )
+
+
+def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
+    """Return the agents' shards, none where the task needs none, and what is odd about the data."""
+    divide = getattr(load_task(config.task["name"]), "shards", None)
+    if divide is None:
+        return [], []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataNote)
+        shards = list(divide(agents=agents, seed=config.run.seed, **config.task_options))
+    for other in caught:
+        if not issubclass(other.category, DataNote):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    notes = [str(note.message) for note in caught if issubclass(note.category, DataNote)]
+    return shards, list(dict.fromkeys(notes))
+
+
+def _source(config: Config) -> str:
+    """Return the SHA-256 of the file that defines the task, which may differ between nodes."""
+    file = sys.modules[load_task(config.task["name"]).__module__].__file__
+    content = Path(file).read_bytes() if file else b""
+    return hashlib.sha256(content).hexdigest()

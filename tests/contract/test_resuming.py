@@ -1,0 +1,99 @@
+"""Whatever a method remembers goes to a file and comes back bit for bit."""
+
+import bench
+import pytest
+import torch
+from lockstep import Lockstep
+from test_memory import tensors
+
+from sundsbo_mpi.agent import Position
+from sundsbo_mpi.checkpoint.moment import Moment, Spent, read_moment, write_moment
+from sundsbo_mpi.composition.compression import Compressed
+from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
+
+NOTHING_SPENT = Spent(0, 0, 0, 0.0, {}, {})
+
+
+def through_files(run, folder):
+    """Replace what the agents hold by what their files say."""
+    for agent, (w, state) in enumerate(zip(run.points, run.states, strict=True)):
+        path = folder / f"{run.k}-{agent}.h5"
+        moment = Moment(Position(run.k, w, state), NOTHING_SPENT)
+        digest = write_moment(path, moment, agent)
+        at = read_moment(path, agent, digest, bench.CPU).at
+        assert at.done == run.k
+        run.points[agent], run.states[agent] = at.w, at.state
+
+
+def same(one, other):
+    held, expected = tensors([one.points, one.states]), tensors([other.points, other.states])
+    return len(held) == len(expected) > 0 and all(map(torch.equal, held, expected))
+
+
+def runs(algorithm, task=bench.Merged):
+    return [
+        Lockstep(algorithm, bench.quadratics(task=task, noise=0.1), bench.uneven())
+        for _ in range(2)
+    ]
+
+
+@bench.every_method
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_run_that_went_through_files_is_one_that_did_not(tmp_path, name, variant, at):
+    one, other = runs(bench.build(name, **bench.lively(name, **variant)))
+    one.run(at + 2)
+    other.run(at)
+    through_files(other, tmp_path)
+    other.run(2)
+    assert same(one, other)
+
+
+@pytest.mark.parametrize("compressor", COMPRESSORS)
+@pytest.mark.parametrize("at", [0, 2])
+def test_the_replicas_of_compressed_messages_are_kept(tmp_path, compressor, at):
+    plain = bench.build("sun-dsbo-gt", **bench.lively("sun-dsbo-gt", estimator="storm"))
+    offer = COMPRESSORS[compressor]
+    one, other = runs(Compressed(plain, offer.build(Coarseness()), offer.gamma_c, seed=4))
+    one.run(at + 3)
+    other.run(at)
+    through_files(other, tmp_path)
+    other.run(3)
+    assert same(one, other)
+
+
+def mean_of(defects):
+    return sum(a for a, _ in defects) / len(defects)
+
+
+@bench.every_method
+def test_what_is_conserved_is_conserved_by_those_who_are_left(name, variant):
+    """The techniques begin anew after the loss of an agent, or over another network."""
+    algorithm = bench.build(name, **bench.lively(name, **variant))
+    run = Lockstep(algorithm, bench.quadratics(task=bench.Merged, noise=0.1), bench.uneven()).run(3)
+    left = Lockstep(algorithm, run.tasks[1:4], bench.ring(3, 0.5))
+    left.k, left.points = run.k, run.points[1:4]
+    before = run.states[1:4]
+    left.states = [algorithm.anew(w, s) for w, s in zip(left.points, before, strict=True)]
+    for old, new in zip(before, left.states, strict=True):
+        assert list(old.memory) == list(new.memory)
+        assert new.estimate is old.estimate
+        assert new.D_hat is old.D_hat
+    for _ in range(3):
+        left.iterate()
+        everyone = zip(left.points, left.previous, left.states, strict=True)
+        found = [algorithm.defect(left.k - 1, w, b, s) for w, b, s in everyone]
+        for v in found[0]:
+            assert mean_of([defects[v] for defects in found]).abs().max() < 1e-12, (name, v)
+
+
+def test_compressed_messages_begin_anew_without_replicas():
+    plain = bench.build("sun-dsbo-gt", **bench.lively("sun-dsbo-gt", estimator="momentum"))
+    offer = COMPRESSORS["quantiser"]
+    algorithm = Compressed(plain, offer.build(Coarseness()), offer.gamma_c)
+    run = Lockstep(algorithm, bench.quadratics(task=bench.Merged), bench.uneven()).run(2)
+    w, state = run.points[0], run.states[0]
+    assert state.estimate.replicas
+    new = algorithm.anew(w, state)
+    assert new.estimate.replicas == ()
+    assert new.estimate.estimate is state.estimate.estimate
+    assert all(not m.D.any() for m in new.memory.values())

@@ -1,0 +1,110 @@
+"""Runs that end early and go on from their checkpoints: the command, its file, its refusals."""
+
+import json
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+DIGITS = ("--iterations", 12, "--eval-every", 5, "--save-final", "--estimator", "momentum")
+
+
+@pytest.fixture
+def topology(sundsbo, tmp_path):
+    def topology(kind, agents):
+        path = tmp_path / f"{kind}{agents}.npz"
+        made = sundsbo("topology", kind, "--agents", agents, "-o", path)
+        assert made.returncode == 0, made.stderr
+        return path
+
+    return topology
+
+
+def same_run(one, other):
+    """Compare every number that is no time, and the last iterates, bit for bit."""
+    with h5py.File(one) as a, h5py.File(other) as b:
+        assert {a.attrs["status"], b.attrs["status"]} <= {"finished", b"finished"}
+        names = []
+        a["metrics"].visit(names.append)
+        for name in names:
+            if isinstance(a["metrics"][name], h5py.Dataset) and not set(
+                name.replace("/", "_").split("_")
+            ) & {"s", "seconds", "crc32"}:
+                found, expected = a["metrics"][name][()], b["metrics"][name][()]
+                assert np.array_equal(found, expected, equal_nan=True), name
+        for v in a["final"]:
+            assert (a["final"][v][()] == b["final"][v][()]).all(), v
+
+
+def test_a_resumed_run_is_one_that_was_not_interrupted(mpirun, topology, tmp_path):
+    """On images, whose matrix products round by where their input lies, and another transport."""
+    ring = topology("ring", 4)
+    whole = mpirun(4, "--topology", ring, *DIGITS, "--output", "whole.h5")
+    assert whole.returncode == 0, whole.stderr
+    keep = ("--checkpoint", tmp_path / "saved dir", "--checkpoint-every", 7)
+    part = mpirun(4, "--topology", ring, *DIGITS, *keep, "--output", "run.h5", "--transport", "p2p")
+    assert part.returncode == 0, part.stderr
+    shutil.rmtree(tmp_path / "saved dir" / "iteration-000000012")
+    # As if killed after the last checkpoint: rows and status of the file are of a later time.
+    rest = mpirun(4, "resume", "saved dir", "--transport", "neighbor")
+    assert rest.returncode == 0, rest.stderr
+    assert "resumed after 7 iterations" in rest.stderr
+    same_run(tmp_path / "whole.h5", tmp_path / "run.h5")
+    assert sorted(p.name for p in (tmp_path / "saved dir").glob("iter*")) == [
+        "iteration-000000007",
+        "iteration-000000012",
+    ]
+
+
+def test_a_run_is_made_longer_and_goes_on_over_other_links(mpirun, topology, tmp_path):
+    ring, star = topology("ring", 3), topology("star", 3)
+    first = ("--task", "quadratic", "--iterations", 30, "--eval-every", 10, "--output", "run.h5")
+    made = mpirun(3, "--topology", ring, *first, "--checkpoint", "saved")
+    assert made.returncode == 0, made.stderr
+    longer = mpirun(3, "resume", "saved", "--iterations", 50)
+    assert longer.returncode == 0, longer.stderr
+    ring.unlink()
+    lost = mpirun(3, "resume", "saved", "--iterations", 60)
+    assert lost.returncode == 2
+    assert "ring3.npz" in lost.stderr
+    other = mpirun(3, "resume", "saved", "--iterations", 60, "--topology", star)
+    assert other.returncode == 0, other.stderr
+    assert "the weights are others than before" in other.stderr
+    with h5py.File(tmp_path / "run.h5") as run:
+        rows = int(run["metrics/rows"][()])
+        assert run["metrics/iteration"][:rows].tolist() == [0, 10, 20, 30, 40, 50, 60]
+        told = [json.loads(text) for text in run["events"][()]]
+        assert [(event["iteration"], event["kind"]) for event in told] == [
+            (30, "resumed"),
+            (50, "resumed"),
+        ]
+        assert "rho" not in told[0]["details"]
+        assert 0 < told[1]["details"]["rho"] < 1
+        defects = run["metrics/invariant/y"][1:rows]
+        assert (defects < 1e-10).all(), "kept over the new links, too"
+
+
+def test_what_cannot_be_resumed_is_refused_in_one_sentence(mpirun, topology, tmp_path):
+    ring = topology("ring", 3)
+    first = ("--topology", ring, "--task", "quadratic", "--iterations", 20, "--output", "run.h5")
+    keep = ("--checkpoint", "saved")
+    assert mpirun(3, *first, *keep).returncode == 0
+    before = (tmp_path / "run.h5").read_bytes(), sorted((tmp_path / "saved").iterdir())
+    cases = [
+        (2, ("resume", "saved"), "3 agents but 2 ranks were started: use mpirun -n 3"),
+        (3, ("resume", "nowhere"), "there is no checkpoint in 'nowhere'"),
+        (3, ("resume", "saved", "--iterations", 10), "has done 20 already"),
+        (3, ("resume", "saved", "--set", "run.dtype=float32"), "run.dtype is 'float32', but"),
+        (3, ("resume", "saved", "--set", "task.name=toy"), "task.name is 'toy', but"),
+        (3, ("resume", "saved", "--checkpoint-every", "often"), "expected iterations, as in 100"),
+        (3, (*first[:-1], "other.h5", *keep), "has checkpoints already: go on from them"),
+    ]
+    for ranks, words, said in cases:
+        refused = mpirun(ranks, *words)
+        assert refused.returncode == 2, (words, refused.stderr)
+        assert said in refused.stderr
+        assert refused.stderr.count("sundsbo-mpi: ") == 1, refused.stderr
+        assert "Traceback" not in refused.stderr
+    assert before == ((tmp_path / "run.h5").read_bytes(), sorted((tmp_path / "saved").iterdir()))
+    assert not (tmp_path / "other.h5").exists()
