@@ -1,6 +1,7 @@
 """What holds for every test: one thread, no window, and examples that do not depend on luck."""
 
 import os
+import signal
 
 # Before torch, numpy or matplotlib are imported; programs started by a test inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -12,3 +13,12 @@ settings.register_profile(
     "gate", derandomize=True, deadline=None, max_examples=40, database=None, print_blob=False
 )
 settings.load_profile("gate")
+
+# Whoever runs the tests in the background has had these ignored, which programs would inherit.
+for number, usual in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
