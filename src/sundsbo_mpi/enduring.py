@@ -22,7 +22,7 @@ def require_endurable(config: Config) -> None:
     if run.on_failure != "continue":
         return
     if reason := fault_tolerance():
-        raise UsageError(f"--on-failure continue cannot be: {reason}, or leave it out.")
+        raise UsageError(f"--on-failure continue cannot be: {reason}, or pass --on-failure abort.")
     against = {
         f"--transport {run.transport}": run.transport not in (DEFAULT, ONE_BY_ONE),
         "--overlap always": run.overlap == "always",

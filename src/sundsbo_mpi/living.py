@@ -80,7 +80,7 @@ class Run:
 
     def live(self, here: Survivors, watchdog: Watchdog) -> End:
         """Do what is left to do with those who are here."""
-        first = self.agent is None
+        first = here.agents == tuple(self._begun.about.numbers)
         prepared = self._connect(here)
         agent, tally = self.agent, here.tally
         assert agent is not None
@@ -166,15 +166,15 @@ class Run:
         told = tally.everyone((self._path, self._at is not None))
         known = [path for path, _ in told if path is not None]
         if not known or not all(stands for _, stands in told):
+            self.reporter = Reporter(tally.is_root, self._begun.config.run.iterations)
             raise AgreedError(f"{what} before the first evaluation: run again.")
         assert self._at is not None
         self._path = known[0]
         done = -tally.smallest_soon(-self._at.done)()
         state = agent.algorithm.anew(self._at.w, self._at.state)
-        weights = prepared.weights
         sentence = (
             f"{what} after {done} iterations: {len(here.agents)} go on over weights with rho "
-            f"{weights.rho_text}"
+            f"{prepared.weights.rho_text}"
         )
 
         def regroup() -> None:
@@ -185,7 +185,7 @@ class Run:
                 self.recorder = self._recorder(prepared)
             self.reporter.note(sentence, *prepared.notes)
             event = Event(done, "agents lost", sentence, {"lost": lost})
-            self.recorder.regroup(event, here.agents, weights, file)
+            self.recorder.regroup(event, here.agents, prepared.weights, file)
 
         on_root(tally, regroup)
         self._agents = here.agents
@@ -216,7 +216,7 @@ class Run:
             assert self.recorder is not None
             assert everyone is not None
             self.recorder.sync()  # a checkpoint must not outlive rows that came before it
-            run_file = str(Path(self._path or "").resolve())
+            run_file = str(Path(self._path).resolve()) if self._path else ""
             return replace(prepared.about, threads=everyone, run_file=run_file)
 
         on_root(tally, lambda: folder.claim(resumed=not elsewhere, overwrite=output.overwrite))

@@ -113,9 +113,10 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
     jointly(tally, lambda: load_task(prepared.config.task["name"]))
     source = {"the task's file (SHA-256)": _source(prepared.config)}
     agree(tally, source, "use the same file on all nodes")
-    place = prepared.config.topology.place and prepared.whole
-    comm, said = seat(comm, prepared.weights, world.local(comm).hosts, place=place)
-    prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
+    if prepared.whole:
+        hosts, place = world.local(comm).hosts, prepared.config.topology.place
+        comm, said = seat(comm, prepared.weights, hosts, place=place)
+        prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
     return prepared, Tally(comm).deal(shards or None) if divided else None, comm
 
 
@@ -197,7 +198,13 @@ def _resumption(
     said = changed_surroundings(newest, about.task_sha256)
     if relinked:
         said.append("the weights are others than before: the techniques begin anew from here")
-    file = None if config.output.file else newest.run_file
+    if config.output.file and len(newest.numbers) < newest.agents:
+        raise UsageError(
+            f"--output {config.output.file} begins a new run file, which needs all "
+            f"{newest.agents} agents, but the checkpoint has {len(newest.numbers)} that are left: "
+            "leave --output out."
+        )
+    file = None if config.output.file else newest.run_file or None
     return Resumption(tuple(found), relinked, file), said
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi import signals, startup
 from sundsbo_mpi.comm.survivors import Survivors, endure
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.control import STOPPED_STATUS, Control, Stop
-from sundsbo_mpi.errors import AgreedError, DivergedError
+from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
 from sundsbo_mpi.job import do_together
 from sundsbo_mpi.living import Run
 from sundsbo_mpi.preparation import prepare
@@ -103,4 +104,5 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
         if output.checkpoint is not None:
             one.reporter.say(f"go on with: sundsbo-mpi resume {shlex.quote(output.checkpoint)}")
     if one.recorder is not None and one.recorder.path is not None:
-        console(launched=True).print(render_summary(read_run(one.recorder.path)))
+        with suppress(UsageError):  # of a disk that failed in the end, which was told
+            console(launched=True).print(render_summary(read_run(one.recorder.path)))

@@ -62,7 +62,14 @@ def candidates(directory: Path) -> tuple[Candidate, ...]:
         except UsageError as error:
             complaint = complaint or error
     if found:
-        return tuple(found)
+        # An older one stands in for the newest only if nobody was lost and no link changed since.
+        newest = found[0].manifest
+        return tuple(
+            candidate
+            for candidate in found
+            if candidate.manifest.numbers == newest.numbers
+            and candidate.manifest.topology_sha256 == newest.topology_sha256
+        )
     raise complaint or UsageError(
         f"there is no checkpoint in '{directory}': expected folders such as iteration-000000500 "
         "there; give the folder that a run was given as --checkpoint."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.runfile.locking import lock
@@ -51,6 +53,18 @@ class Disk(io.RawIOBase):
         """Raise the first write's failure as the ``OSError`` that it was."""
         if self.trouble is not None:
             raise self.trouble
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Pass over what HDF5 complains of where a write has failed, and is told of elsewhere.
+
+        It finds nothing where it believes to have written.
+        """
+        try:
+            yield
+        except (OSError, RuntimeError):
+            if self.trouble is None:
+                raise
 
     def sync(self) -> None:
         """Wait until the disk itself has all that was written."""

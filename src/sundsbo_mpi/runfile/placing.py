@@ -27,7 +27,8 @@ class Placed:
 
     def close(self) -> None:
         """Close the file and give back its lock."""
-        self.file.close()
+        with self.disk.blamed():
+            self.file.close()
         self.disk.close()
 
 
@@ -66,8 +67,9 @@ def place(
     except BaseException as error:
         placed.close()
         hidden.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise unwritable(path, error) from error
+        cause = disk.trouble or error
+        if isinstance(cause, OSError):
+            raise unwritable(path, cause) from error
         raise
     return placed
 

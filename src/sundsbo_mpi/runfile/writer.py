@@ -187,6 +187,7 @@ class RunFile:
         """
         if status not in STATUSES[1:]:
             raise ValueError(f"status '{status}' is none of {STATUSES[1:]}")
+        self._settle()
         ended = datetime.now(UTC).isoformat(timespec="seconds")
         attributes = self._placed.file.attrs
         attributes.modify("ended", np.bytes_(ended))
@@ -201,7 +202,8 @@ class RunFile:
     def _settle(self) -> None:
         """Hand everything to the disk and see that it took it."""
         disk = self._placed.disk
-        self._placed.file.flush()
+        with disk.blamed():
+            self._placed.file.flush()
         if disk.removed:
             raise UsageError(
                 f"the run file '{self.path}' was removed or replaced while the run wrote it: go on "
