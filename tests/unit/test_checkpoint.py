@@ -352,3 +352,25 @@ def test_what_may_change_bits_is_said():
     (said,) = changed_surroundings(other, "task")
     assert "kept with torch 1.0" in said
     assert len(changed_surroundings(about(), "edited")) == 1
+
+
+def test_a_kill_while_old_checkpoints_are_removed_leaves_none_that_is_half(tmp_path, monkeypatch):
+    folder = tmp_path / "saved"
+    keep(folder, 3, 6)
+
+    def killed(path, **_):
+        agent_file(path, 0).unlink()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", killed)
+    one = Folder(folder)
+    hidden = one.begin(9)
+    (hidden / "manifest.json").touch()
+    with pytest.raises(KeyboardInterrupt):
+        one.publish(hidden)
+    for path in one.newest_first()[1:]:
+        assert all(agent_file(path, agent).is_file() for agent in range(AGENTS))
+    assert [path.name for path in one.newest_first()] == [
+        "iteration-000000009",
+        "iteration-000000006",
+    ]

@@ -75,7 +75,7 @@ class Folder:
                 "--overwrite to replace them."
             )
         for old in found:
-            shutil.rmtree(old, ignore_errors=True)
+            self._remove(old)
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -98,9 +98,17 @@ class Folder:
         Raises:
             OSError: it cannot be made.
         """
-        hidden = self.path / f".iteration-{iteration:09d}.{secrets.token_hex(4)}.part"
+        hidden = self._hidden(f"iteration-{iteration:09d}")
         hidden.mkdir()
         return hidden
+
+    def _hidden(self, name: str) -> Path:
+        return self.path / f".{name}.{secrets.token_hex(4)}.part"
+
+    def _remove(self, checkpoint: Path) -> None:
+        """Let a checkpoint count no more, and then remove it: a kill leaves none that is half."""
+        with suppress(OSError):
+            shutil.rmtree(checkpoint.rename(self._hidden(checkpoint.name)))
 
     def publish(self, hidden: Path) -> None:
         """Let a checkpoint count, all of whose files are on disk, and remove what it replaces.
@@ -112,11 +120,11 @@ class Folder:
         _sync(hidden)
         final = self.path / name
         if final.exists():  # of a run that went on from an older one and came here again
-            shutil.rmtree(final)
+            self._remove(final)
         hidden.rename(final)
         _sync(self.path)
         for old in self.newest_first()[KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
+            self._remove(old)
 
     def discard(self, hidden: Path) -> None:
         """Remove a checkpoint that did not become whole."""
