@@ -29,6 +29,9 @@ class ThreadTally:
     def barrier(self):
         self._barrier.wait()
 
+    def settle(self):
+        self._barrier.wait()
+
     def total(self, values):
         return np.sum(self.everyone(np.array(values, dtype=np.float64)), axis=0)
 

@@ -110,6 +110,8 @@ class Agent:
     skipping: bool = False
     """Whether an iteration that leads to numbers that are not finite is undone on all agents,
     rather than ending the run; it costs a wait for the slowest in every iteration."""
+    numbered: tuple[int, int] | None = None
+    """The agent's number and that of agents in the beginning, where some were lost since."""
 
     def run(self, observer: Observer, begin: Position | None = None) -> End:
         """Iterate k = 0 .. K-1, or from where it begins, or until the agents agree to stop.
@@ -130,14 +132,15 @@ class Agent:
         else:
             at = begin
         observer.stand(at)
-        health = Health(self.tally.agent, self.tally.agents, tuple(at.state.D_hat | at.w))
+        number, agents = self.numbered or (self.tally.agent, self.tally.agents)
+        health = Health(number, agents, tuple(at.state.D_hat | at.w))
         while at.done < self.iterations:
             due = self.evaluates(at.done + 1) or observer.wants_saving(at.done + 1)
             reached = self._iterate(at, health)
             if health.word == GO_ON:
                 observer.stand(reached)
             observer.advance(reached.done)
-            agreed = self._agree(health, reached, due or self.skipping)
+            agreed = self._agree(health, reached, due)
             at = self._judged(health, agreed, at, reached, observer)
             observer.stand(at)
             stop = stop_in(agreed)
@@ -169,10 +172,10 @@ class Agent:
         with self.clock("wait"):
             agreed = self.control.finish()
             due = due or agreed != GO_ON
-            if not due:
+            if not (due or self.skipping):
                 self.control.start(health.word)
-        if due:
-            with self.clock("evaluation"):
+        if due or self.skipping:
+            with self.clock("evaluation" if due else "wait"):
                 health.note_point(reached.done - 1, reached.w)
                 self.control.start(health.word)
                 agreed = self.control.finish()
@@ -192,7 +195,7 @@ class Agent:
             return reached
         if not self.skipping:
             health.judge(agreed)
-        observer.note_skip(health.skip(trouble, before.done), before.done)
+        observer.note_skip(health.skip(trouble), trouble.k)
         return reached._replace(w=before.w, state=before.state, previous=None)
 
     def _look_back(self, observer: Observer, at: Position, *, wanted: bool, stopping: bool) -> None:

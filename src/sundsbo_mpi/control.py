@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 GO_ON = 2**62
 SAVE = GO_ON - 1
 WORD_BYTES = 8
+RESERVE = 1.5
+"""Set aside before the deadline, in checkpoints: the next one may take longer."""
 
 
 STOPPED_STATUS = 85
@@ -65,7 +67,8 @@ class Control:
     ) -> None:
         self._tally, self._deadline, self._save_seconds = tally, deadline, save_seconds
         self._saved = time.monotonic()
-        self._reserve = 0.0
+        self.saving = 0.0
+        """Seconds that the slowest checkpoint took."""
         self._asked: int = GO_ON
         self._finish: Callable[[], int] | None = None
         self.words = 0
@@ -82,19 +85,16 @@ class Control:
     def start(self, word: int) -> None:
         """Send the agent's word, or its wish to stop; ``finish`` must follow.  Collective."""
         now = time.monotonic()
-        if now >= self._deadline - self._reserve:
+        if now >= self._deadline - RESERVE * self.saving:
             self.ask(Stop.WALLTIME)
         wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
         self._finish = self._tally.smallest_soon(min(word, self._asked, wish))
         self.words += 1
 
     def note_saved(self, seconds: float) -> None:
-        """Hear that a checkpoint was kept, which took some seconds; local.
-
-        As many are set aside before the deadline, and half as many again.
-        """
+        """Hear that a checkpoint was kept, which took some seconds; local."""
         self._saved = time.monotonic()
-        self._reserve = max(self._reserve, 1.5 * seconds)
+        self.saving = max(self.saving, seconds)
 
     def finish(self) -> int:
         """Return the smallest of the words sent last, or GO_ON before the first.  Collective."""

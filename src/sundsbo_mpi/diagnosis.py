@@ -40,11 +40,15 @@ class Diagnosis:
         algorithm: The method.
         weights: What it mixes with.
         task: This agent's problem.
+        agents: Number of agents in the beginning, on which steps may depend.
     """
 
-    def __init__(self, config: Config, algorithm: Algorithm, weights: Mixing, task: Task) -> None:
+    def __init__(
+        self, config: Config, algorithm: Algorithm, weights: Mixing, task: Task, agents: int
+    ) -> None:
         self._config, self._options = config, config.algorithm
         self._algorithm, self._weights, self._task = algorithm, weights, task
+        self._agents = agents
         self._lipschitz = getattr(task, "lipschitz", math.nan)
         self._growth: dict[tuple[str, str], Growth] = {}
         self._said: set[str] = set()
@@ -72,10 +76,10 @@ class Diagnosis:
     def _watch(self, kind: str, name: str, k: int, value: float) -> int | None:
         return self._growth.setdefault((kind, name), Growth()).since(k, value)
 
-    def explain(self, error: NotFiniteError, tally: Tally) -> NotFiniteError:
-        """Return the error with its likely causes; collective."""
+    def explain(self, error: NotFiniteError, number: int, tally: Tally) -> NotFiniteError:
+        """Return the error with its likely causes, by the agent of a number; collective."""
         variable, agent, k, _ = trouble = error.trouble
-        if any(tally.everyone(tally.agent == agent and _spoils(self._task, k))):
+        if any(tally.everyone(number == agent and _spoils(self._task, k))):
             return NotFiniteError(
                 trouble,
                 f"the losses of agent {agent} on its batch of that iteration, or their gradients, "
@@ -108,7 +112,7 @@ class Diagnosis:
 
     def _steps(self, k: int) -> dict[str, float]:
         """The steps λ^k by the variable of the option that sets them."""
-        agents, iterations = self._weights.agents, max(1, self._config.run.iterations)
+        agents, iterations = self._agents, max(1, self._config.run.iterations)
         return {
             option.removeprefix("step_"): as_schedule(
                 option, value, agents=agents, iterations=iterations

@@ -99,17 +99,22 @@ class Evaluation:
             return UNKNOWN
         return stationarity(self.agent.tally, task, w_bar, penalty)
 
+    def sent(self) -> tuple[int, int]:
+        """Return the bytes sent to agents on other nodes, and on this one, since the beginning."""
+        traffic, here = self.agent.gossip.traffic, self.hosts[self.agent.tally.agent]
+        remote = np.array([self.hosts[j] != here for j in self.agent.gossip.neighbours], dtype=bool)
+        now, earlier = traffic.bytes_to - traffic.begun, traffic.earlier
+        return earlier.network + int(now[remote].sum()), earlier.shared + int(now[~remote].sum())
+
     def _costs(self) -> NDArray[np.float64]:
         """What this agent has spent since the start of the run, in the order of COSTS."""
         traffic, clock = self.agent.gossip.traffic, self.agent.clock
-        here = self.hosts[self.agent.tally.agent]
-        remote = np.array([self.hosts[j] != here for j in self.agent.gossip.neighbours], dtype=bool)
-        payload, network = traffic.bytes_to.sum(), traffic.bytes_to[remote].sum()
+        network, shared = self.sent()
         words = self.agent.control.words
-        spent = {
-            "bytes_payload": payload,
+        spent: dict[str, float] = {
+            "bytes_payload": network + shared,
             "bytes_network": network,
-            "bytes_shared": payload - network,
+            "bytes_shared": shared,
             "messages": traffic.messages,
             "rounds": traffic.rounds,
             "bytes_control": words * WORD_BYTES,

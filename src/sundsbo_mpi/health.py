@@ -90,21 +90,19 @@ class Health:
         if trouble := self.found(agreed):
             raise NotFiniteError(trouble, "smaller steps may help.")
 
-    def skip(self, trouble: Trouble, k: int) -> str:
-        """Forget the trouble, its iteration and all up to k having been undone; return what to say.
+    def skip(self, trouble: Trouble) -> str:
+        """Forget the trouble, its iteration having been undone; return what to say.
 
         All agents call it alike.
 
         Raises:
             NotFiniteError: the skipped iterations come one after the other, too many of them.
         """
-        in_a_row = trouble.k == self._next
-        self._skips = self._skips + 1 if in_a_row else 1
-        self._next, self.word = k + 1, GO_ON
+        self._skips = self._skips + 1 if trouble.k == self._next else 1
+        self._next, self.word = trouble.k + 1, GO_ON
         if self._skips > MOST_SKIPS:
             raise NotFiniteError(trouble, f"{MOST_SKIPS} before it were skipped, one by one.")
-        skipped = f"iteration {k}" if trouble.k == k else f"iterations {trouble.k} to {k}"
-        return f"{skipped} skipped: {trouble.what} was not finite"
+        return f"iteration {trouble.k} skipped: {trouble.what} was not finite"
 
 
 def _finite(v: Tensor) -> bool:

@@ -10,6 +10,8 @@ from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.agreement import on_root
 from sundsbo_mpi.algorithms.safety import gamma_remark
 from sundsbo_mpi.checkpoint.moment import Moment, Spent
+from sundsbo_mpi.comm.gossip import Earlier
+from sundsbo_mpi.metrics import assembled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.diagnosis import Diagnosis
     from sundsbo_mpi.evaluation import Evaluation
+    from sundsbo_mpi.health import NotFiniteError
     from sundsbo_mpi.progress import Reporter
     from sundsbo_mpi.recording import Recorder
     from sundsbo_mpi.runfile import Row
@@ -107,7 +110,13 @@ class RunObserver(Observer):
         if self.saver is None:
             return 0.0
         with self.watchdog.paused():
-            return self.saver.save(Moment(at, spent(self.agent, self.numbers)))
+            moment = Moment(at, spent(self.agent, self.numbers, self.evaluation.sent()))
+            return self.saver.save(moment)
+
+    def explained(self, error: NotFiniteError) -> NotFiniteError:
+        """Return the error with its likely causes; collective."""
+        tally = self.agent.tally
+        return self.recording.diagnosis.explain(error, self.numbers[tally.agent], tally)
 
     def note_skip(self, sentence: str, k: int) -> None:
         """Tell it, and write it down."""
@@ -116,16 +125,26 @@ class RunObserver(Observer):
             self.recording.recorder.event(k, "skipped", sentence)
 
 
-def spent(agent: Agent, numbers: Sequence[int]) -> Spent:
-    """Return what an agent has spent so far, the others by their ``numbers`` of the beginning."""
+def spent(agent: Agent, numbers: Sequence[int], sent: tuple[int, int]) -> Spent:
+    """Return what an agent has spent so far.
+
+    Args:
+        agent: The agent.
+        numbers: Those that the present agents had in the beginning.
+        sent: The bytes to agents on other nodes, and on the same, see ``Evaluation.sent``.
+    """
     traffic, named = agent.gossip.traffic, [str(numbers[j]) for j in agent.gossip.neighbours]
+    now = dict(zip(named, traffic.bytes_to.tolist(), strict=True))
     return Spent(
         rounds=traffic.rounds,
         messages=traffic.messages,
         words=agent.control.words,
         wall=agent.clock.wall,
+        network=sent[0],
+        shared=sent[1],
+        saving=agent.control.saving,
         seconds=dict(agent.clock.seconds),
-        bytes_to=dict(zip(named, traffic.bytes_to.tolist(), strict=True)),
+        bytes_to={**traffic.earlier.bytes_to, **now},
     )
 
 
@@ -134,19 +153,24 @@ def take_up(agent: Agent, before: Spent, numbers: Sequence[int]) -> None:
     traffic = agent.gossip.traffic
     traffic.rounds, traffic.messages = before.rounds, before.messages
     named = [str(numbers[j]) for j in agent.gossip.neighbours]
-    traffic.bytes_to[:] = [before.bytes_to.get(name, 0) for name in named]
+    traffic.bytes_to[:] = traffic.begun[:] = [before.bytes_to.get(name, 0) for name in named]
+    traffic.earlier = Earlier(before.network, before.shared, before.bytes_to)
     agent.control.words = before.words
+    agent.control.note_saved(before.saving)
     agent.clock.start(before.wall)
     agent.clock.seconds |= {name: before.seconds.get(name, 0.0) for name in agent.clock.seconds}
 
 
-def keep_final(tally: Tally, recorder: Recorder | None, w: Variables) -> None:
-    """Write the agents' last iterates on rank 0; collective.
+def keep_final(
+    tally: Tally, recorder: Recorder | None, w: Variables, private: slice | None
+) -> None:
+    """Write the agents' last iterates on rank 0, of a ``private`` x the whole; collective.
 
     Raises:
         AgreedError: they cannot be written.
     """
-    for v, s in w.items():
+    whole = {} if private is None else {"x": assembled(tally, w["x"], private)}
+    for v, s in (w | whole).items():
         everyone = tally.stack(s.numpy(force=True))
 
         def write(v: str = v, everyone: np.ndarray | None = everyone) -> None:

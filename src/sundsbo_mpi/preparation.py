@@ -1,6 +1,6 @@
-"""What rank 0 finds out before anything is built: whether the request can be met, and how.
+"""What is found out before anything is built: whether the request can be met, and with what.
 
-All functions are collective and raise ``AgreedError``, but those that rank 0 does alone.
+``prepare`` is collective and raises ``AgreedError``; the rest is what rank 0 does in it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -18,16 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.agreement import agree, jointly, on_root
 from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
 from sundsbo_mpi.algorithms.sending import require_steady
-from sundsbo_mpi.checkpoint.manifest import Manifest
-from sundsbo_mpi.checkpoint.resuming import (
-    Candidate,
-    Resumption,
-    candidates,
-    changed_surroundings,
-    require_agents,
-    require_same_run,
-    require_same_value,
-)
+from sundsbo_mpi.checkpoint import About
+from sundsbo_mpi.checkpoint.resuming import Resumption, candidates
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
@@ -36,9 +27,9 @@ from sundsbo_mpi.config import Config, Request, resolve
 from sundsbo_mpi.enduring import require_endurable
 from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.job import agree_on
+from sundsbo_mpi.resumption import judged, stored_settings
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
-from sundsbo_mpi.settings import assignments, merge
 from sundsbo_mpi.startup import build_algorithm
 from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.topology import Mixing, Reading, read_weights
@@ -50,7 +41,6 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.comm.survivors import Survivors
     from sundsbo_mpi.composition import Algorithm
-    from sundsbo_mpi.settings import Layer
 
 
 @dataclass(frozen=True)
@@ -63,18 +53,13 @@ class Prepared:
     weights: Mixing
     """What the run mixes with: the file's matrix or matrices W, or (I + W)/2."""
     notes: tuple[str, ...]
-    about: Manifest
-    """What a checkpoint of the run says of it, whichever the iteration."""
+    about: About
+    """What its checkpoints say of it."""
     resumption: Resumption | None = None
     resumed_from: str | None = None
     """The folder of the checkpoints that it goes on from."""
     transport: str = ""
     """What the messages travel over, once the agents are connected."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether no agent has been lost."""
-        return len(self.about.numbers) == self.about.agents
 
     def left(self, here: Survivors, algorithm: Algorithm) -> Prepared:
         """Return the same for those who are left of the agents."""
@@ -113,7 +98,7 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
     jointly(tally, lambda: load_task(prepared.config.task["name"]))
     source = {"the task's file (SHA-256)": _source(prepared.config)}
     agree(tally, source, "use the same file on all nodes")
-    if prepared.whole:
+    if prepared.about.whole:
         hosts, place = world.local(comm).hosts, prepared.config.topology.place
         comm, said = seat(comm, prepared.weights, hosts, place=place)
         prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
@@ -122,7 +107,7 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
 
 def _read(request: Request, ranks: int) -> Prepared:
     found = candidates(Path(request.resume)) if request.resume else ()
-    config = resolve(request, _stored(request, found, ranks))
+    config = resolve(request, stored_settings(request, found, ranks))
     if not config.topology.file:
         raise UsageError(
             "no topology: give the weight-matrix file with --topology FILE "
@@ -130,7 +115,7 @@ def _read(request: Request, ranks: int) -> Prepared:
         )
     reading = Reading(config.topology.format, config.topology.weights, config.topology.undirected)
     loaded = read_weights(config.topology.file, reading)
-    agents = found[0].manifest.agents if found else ranks
+    agents = found[0].manifest.about.agents if found else ranks
     if loaded.weights.agents != agents:
         few = f"the checkpoint has {agents}" if found else f"{agents} ranks were started"
         remedy = "" if found else f"use mpirun -n {loaded.weights.agents}, or "
@@ -143,11 +128,10 @@ def _read(request: Request, ranks: int) -> Prepared:
     _require_safe(config.algorithm["name"], algorithm, weights)
     require_steady(algorithm, steady=weights.steady)
     remarks += changing_remark(algorithm, steady=weights.steady)
-    about = Manifest.of(config.as_dict(), agents, weights.sha256, _source(config))
-    if found:
-        about = replace(about, numbers=found[0].manifest.numbers)
+    numbers = found[0].manifest.about.numbers if found else list(range(agents))
+    about = About(agents, numbers, config.as_dict(), weights.sha256, _source(config))
     require_endurable(config)
-    resumption, said = _resumption(request, config, about, found)
+    resumption, said = judged(request, config, about, found)
     if resumption is None or resumption.run_file is None:
         _check_output(config)
     check_trace(config.output.trace, config.output.overwrite)
@@ -160,52 +144,6 @@ def _check_output(config: Config) -> None:
         config.task["name"], config.algorithm["name"], datetime.now().astimezone()
     )
     check_writable(Path(output), config.output.overwrite)
-
-
-def _stored(request: Request, found: Sequence[Candidate], agents: int) -> Layer | None:
-    """Return the settings of the run to go on with."""
-    if not request.resume:
-        return None
-    newest = found[0].manifest
-    require_agents(newest, Path(request.resume), agents)
-    stored = {table: dict(values) for table, values in newest.config.items()}
-    asked = merge(request.flags, assignments(request.sets))
-    for table in ("task", "algorithm"):  # another one need not have the options that are stored
-        require_same_value(f"{table}.name", stored[table]["name"], asked.get(table, {}).get("name"))
-    # How the former file was read and named does not hold for another one.
-    if "file" in request.flags.get("topology", {}):
-        stored["topology"] = {}
-    for key in ("file", "trace", "overwrite"):
-        stored["output"].pop(key, None)
-    stored["output"]["checkpoint"] = request.resume
-    return stored
-
-
-def _resumption(
-    request: Request, config: Config, about: Manifest, found: Sequence[Candidate]
-) -> tuple[Resumption | None, list[str]]:
-    """Judge whether the run may go on from its newest checkpoint; also return what to say."""
-    if not found:
-        return None, []
-    newest = found[0].manifest
-    require_same_run(newest, about.config)
-    relinked = newest.topology_sha256 != about.topology_sha256
-    if relinked and "file" not in request.flags.get("topology", {}):
-        raise UsageError(
-            f"{config.topology.file} has other weights than when the checkpoint was kept: go on "
-            f"over them with --topology {config.topology.file}, or bring the former file back."
-        )
-    said = changed_surroundings(newest, about.task_sha256)
-    if relinked:
-        said.append("the weights are others than before: the techniques begin anew from here")
-    if config.output.file and len(newest.numbers) < newest.agents:
-        raise UsageError(
-            f"--output {config.output.file} begins a new run file, which needs all "
-            f"{newest.agents} agents, but the checkpoint has {len(newest.numbers)} that are left: "
-            "leave --output out."
-        )
-    file = None if config.output.file else newest.run_file or None
-    return Resumption(tuple(found), relinked, file), said
 
 
 def _require_safe(name: str, algorithm: Algorithm, weights: Mixing) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.provenance import attributes, described, recognised_by, stacked
-from sundsbo_mpi.runfile import Event, Resumption, RunFile, RunPlan
+from sundsbo_mpi.runfile import Continuation, Event, RunFile, RunPlan
 from sundsbo_mpi.runfile.resuming import BEGINS, planned_after
 
 if TYPE_CHECKING:
@@ -30,11 +30,6 @@ EVENTS = 1000
 """How many events a run file takes, and from a run that has more the first ones."""
 EVENT_SECONDS = 10.0
 """Between two writings of events, which copy the file; those in between wait for the next row."""
-
-
-def planned_rows(iterations: int, eval_every: int) -> int:
-    """Count the evaluations at 0, at every multiple of ``eval_every``, and at K."""
-    return 1 + planned_after(0, iterations, eval_every)
 
 
 class Recorder:
@@ -113,7 +108,7 @@ class Recorder:
         details |= described(weights) if resumption.relinked else {}
         event = Event(iteration, "resumed", sentence, details)
         numbers = np.array(self._prepared.about.numbers, dtype=np.int64)
-        self._reopen(resumption.run_file, self._resumption(event, weights), numbers)
+        self._reopen(resumption.run_file, self._continuation(event, weights), numbers)
 
     def regroup(
         self, event: Event, agents: Sequence[int], weights: Mixing, path: Path | None = None
@@ -136,7 +131,7 @@ class Recorder:
             self._file.note([event], numbers, weights.edges())
         else:
             assert path is not None
-            how = replace(self._resumption(event, weights), again=False)
+            how = replace(self._continuation(event, weights), again=False)
             self._reopen(path, how, numbers)
 
     def event(self, iteration: int, kind: str, sentence: str) -> None:
@@ -198,9 +193,9 @@ class Recorder:
         """What is said of agents that share cores, "" if none do."""
         return next(filter(None, self._agents_info["oversubscribed"].tolist()), "")
 
-    def _resumption(self, event: Event, weights: Mixing) -> Resumption:
+    def _continuation(self, event: Event, weights: Mixing) -> Continuation:
         config = self._prepared.config
-        return Resumption(
+        return Continuation(
             iteration=event.iteration,
             iterations=config.run.iterations,
             eval_every=config.run.eval_every,
@@ -211,7 +206,7 @@ class Recorder:
         )
 
     def _reopen(
-        self, path: str | Path, how: Resumption, agents: NDArray[np.int64] | None = None
+        self, path: str | Path, how: Continuation, agents: NDArray[np.int64] | None = None
     ) -> None:
         self._file = RunFile.resume(path, how, agents)
         self._warn()

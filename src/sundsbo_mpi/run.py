@@ -47,6 +47,7 @@ def run(request: Request) -> int:
 def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) -> int:
     prepared, shard, comm = prepare(request, comm)
     tally, config, resumption = Tally(comm), prepared.config, prepared.resumption
+    tally.settle()
     threads = resumption.threads[tally.agent] if resumption else None
     site = startup.find_site(config, comm, tally, threads)
     task = startup.build_task(prepared, tally, site.device, shard)
@@ -91,10 +92,7 @@ def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
         raise
     finally:
         watchdog.close()
-        if one.recorder is not None:
-            one.recorder.close(status)
-        if together and one.agent is not None:
-            one.agent.close()
+        one.close(status, together=together)
 
 
 def _tell(end: End, output: OutputOptions, one: Run) -> None:
@@ -103,6 +101,6 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
         one.reporter.say(f"stopped after {end.iterations} iterations: {end.stop.sentence}")
         if output.checkpoint is not None:
             one.reporter.say(f"go on with: sundsbo-mpi resume {shlex.quote(output.checkpoint)}")
-    if one.recorder is not None and one.recorder.path is not None:
+    if one.run_file is not None:
         with suppress(UsageError):  # of a disk that failed in the end, which was told
-            console(launched=True).print(render_summary(read_run(one.recorder.path)))
+            console(launched=True).print(render_summary(read_run(one.run_file)))

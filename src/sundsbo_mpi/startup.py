@@ -1,11 +1,14 @@
-"""From a request to a running agent: every stage succeeds on all ranks or fails on all of them.
+"""From what was prepared to a running agent: every stage succeeds on all ranks or on none.
 
-All functions are collective and raise ``AgreedError``.
+What finds or builds something is collective and raises ``AgreedError``, but ``build_algorithm``,
+which is local and raises ``UsageError``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +19,7 @@ from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.alignment import align
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.progress import Progress, require_overlap, threads_may_take_turns
 from sundsbo_mpi.comm.tally import Tally
@@ -26,6 +30,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.inspection import construct, inspect_private, inspect_task
 from sundsbo_mpi.tasks import load_task
+from sundsbo_mpi.tracing import TraceFile, Tracer
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition import Algorithm
     from sundsbo_mpi.control import Control
     from sundsbo_mpi.preparation import Prepared
+    from sundsbo_mpi.tables import OutputOptions
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -122,7 +128,17 @@ def build_agent(
         eval_every=config.run.eval_every,
         progress=None if watched else _progress(config, gossip, site.local, tally.agent),
         skipping=config.run.on_nan == "skip",
+        numbered=(prepared.about.numbers[tally.agent], prepared.about.agents),
     )
+
+
+def build_tracer(output: OutputOptions, everyone: Survivors, site: Site) -> Tracer | None:
+    """Return what draws the timeline of all agents, if one is asked for."""
+    if output.trace is None:
+        return None
+    where = (Path(output.trace), output.overwrite, site.local.hosts, site.local.names)
+    aligned = partial(align, everyone.comm, site.local.hosts)
+    return Tracer(everyone.tally, aligned, partial(TraceFile, *where))
 
 
 def _wires(config: Config, task: Task, device: torch.device) -> Wires:

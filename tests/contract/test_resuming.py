@@ -11,7 +11,7 @@ from sundsbo_mpi.checkpoint.moment import Moment, Spent, read_moment, write_mome
 from sundsbo_mpi.composition.compression import Compressed
 from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
 
-NOTHING_SPENT = Spent(0, 0, 0, 0.0, {}, {})
+NOTHING_SPENT = Spent(0, 0, 0, 0.0, 0, 0, 0.0, {}, {})
 
 
 def through_files(run, folder):

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-COUNT = int(os.environ.get("FUZZ_CASES", "50"))
+COUNT = int(os.environ.get("FUZZ_CASES", "100"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 many = settings(max_examples=COUNT)

@@ -1,7 +1,6 @@
 """A run over MPI that went on from its checkpoint is one that was not interrupted, bit for bit."""
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import bench
@@ -14,7 +13,7 @@ from onlooker import Onlooker
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.sending import sending
-from sundsbo_mpi.checkpoint import Folder, Manifest, Moment, Saver
+from sundsbo_mpi.checkpoint import About, Folder, Manifest, Moment, Saver
 from sundsbo_mpi.checkpoint.resuming import candidates, load
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
@@ -26,7 +25,13 @@ from sundsbo_mpi.observing import spent, take_up
 from sundsbo_mpi.topology import Weights
 
 ITERATIONS = 9
-CONFIG = {"task": {"name": "quadratic"}, "algorithm": {"name": "any"}}
+CONFIG = {
+    "run": {},
+    "topology": {},
+    "task": {"name": "quadratic"},
+    "algorithm": {"name": "any"},
+    "output": {},
+}
 
 
 class Saving(Onlooker):
@@ -38,12 +43,10 @@ class Saving(Onlooker):
 
     def save(self, at):
         super().save(at)
-        wanted = self._only is None or at.done == self._only
-        return (
-            self._saver.save(Moment(at, spent(self._agent, range(self._agent.tally.agents))))
-            if wanted
-            else 0.0
-        )
+        if self._only not in (None, at.done):
+            return 0.0
+        numbers = range(self._agent.tally.agents)
+        return self._saver.save(Moment(at, spent(self._agent, numbers, (1, 2))))
 
 
 @pytest.fixture
@@ -83,14 +86,13 @@ def connected(comm):
 
 
 def saver(comm, folder):
-    about = replace(
-        Manifest.of(CONFIG, comm.size, "", ""), threads=[1] * comm.size, run_file="run.h5"
-    )
-    return Saver(Tally(comm), Folder(folder), lambda: about, 0, print)
+    about = About(comm.size, list(range(comm.size)), CONFIG, "", "")
+    manifest = Manifest(0, about, "run.h5", [1] * comm.size, [])
+    return Saver(Tally(comm), Folder(folder), lambda: manifest, 0, print)
 
 
 def counts(agent):
-    found = spent(agent, range(agent.tally.agents))
+    found = spent(agent, range(agent.tally.agents), (0, 0))
     return found.rounds, found.messages, found.words, found.bytes_to
 
 

@@ -72,3 +72,14 @@ def test_the_last_to_come_lets_the_others_go(comm, tally, tmp_path):
         sign.touch()
     tally.barrier()
     assert sign.exists()
+
+
+def test_once_settled_the_same_sum_is_rounded_alike_every_time(comm):
+    own = comm.Dup()
+    tally = Tally(own)
+    tally.settle()
+    values = np.random.default_rng([7, comm.rank]).standard_normal(50)
+    first = tally.total(values)
+    for _ in range(30):
+        assert (tally.total(values) == first).all()
+    own.Free()

@@ -11,8 +11,8 @@ import synthetic_run
 
 from sundsbo_mpi.cli.run import command as run_command
 from sundsbo_mpi.config import Request, resolve
-from sundsbo_mpi.recording import planned_rows
 from sundsbo_mpi.runfile import RunFile
+from sundsbo_mpi.runfile.resuming import planned_after
 from sundsbo_mpi.settings import FLAGS, flag_settings
 
 METRICS = ("test_accuracy", "test_accuracy_local", "validation_accuracy", "loss")
@@ -38,7 +38,7 @@ def write(words, status="finished", measure=accuracy, tables=None, **series):
     ``tables`` replace those of the stored configuration, ``series`` those of every row.
     """
     config = configuration(words)
-    rows = planned_rows(config.run.iterations, config.run.eval_every)
+    rows = 1 + planned_after(0, config.run.iterations, config.run.eval_every)
     attributes = synthetic_run.plan().attributes | {
         "config": json.dumps({**config.as_dict(), **(tables or {})}),
         "algorithm": config.algorithm["name"],

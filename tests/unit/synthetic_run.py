@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from sundsbo_mpi.runfile import Event, Resumption, Row, RunPlan
+from sundsbo_mpi.runfile import Continuation, Event, Row, RunPlan
 from sundsbo_mpi.runfile.schema import COSTS
 
 AGENTS = 3
@@ -74,7 +74,7 @@ def row(index: int, of: RunPlan | None = None, **changes) -> Row:
     return Row(**(fields | changes))
 
 
-def resumption(iteration: int, **changes) -> Resumption:
+def resumption(iteration: int, **changes) -> Continuation:
     """How the run of ``plan`` goes on from a checkpoint."""
     fields = {
         "iteration": iteration,
@@ -84,4 +84,4 @@ def resumption(iteration: int, **changes) -> Resumption:
         "edges": EDGES,
         "identity": {"task": "hyper-cleaning", "seed": 7, "agents": AGENTS},
     }
-    return Resumption(**(fields | changes))
+    return Continuation(**(fields | changes))

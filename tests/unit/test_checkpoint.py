@@ -11,7 +11,7 @@ import torch
 from together import complaints, together
 
 from sundsbo_mpi.agent import Position
-from sundsbo_mpi.checkpoint import Folder, Manifest, Saver
+from sundsbo_mpi.checkpoint import About, Folder, Manifest, Saver
 from sundsbo_mpi.checkpoint.folder import agent_file
 from sundsbo_mpi.checkpoint.moment import ALIGNMENT, Moment, Spent, read_moment, write_moment
 from sundsbo_mpi.checkpoint.resuming import (
@@ -27,7 +27,7 @@ from sundsbo_mpi.composition.techniques import Extra, Nothing, Tracking
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 CPU = torch.device("cpu")
-SPENT = Spent(4, 8, 2, 1.5, {"gradient": 0.5}, {"1": 64})
+SPENT = Spent(4, 8, 2, 1.5, 0, 64, 0.1, {"gradient": 0.5}, {"1": 64})
 CONFIG = {
     "run": {"iterations": 9, "seed": 0, "transport": "auto"},
     "topology": {"file": "ring.npz"},
@@ -46,8 +46,11 @@ def moment(done=4, agent=0):
 
 
 def about():
-    made = Manifest.of(CONFIG, AGENTS, "weights", "task")
-    return replace(made, threads=[1] * AGENTS, run_file="run.h5")
+    return About(AGENTS, list(range(AGENTS)), CONFIG, "weights", "task")
+
+
+def manifest(iteration=0):
+    return Manifest(iteration, about(), "run.h5", [1] * AGENTS, [])
 
 
 def keep(folder, *dones, every=0):
@@ -55,7 +58,7 @@ def keep(folder, *dones, every=0):
 
     def work(tally):
         notes = []
-        saver = Saver(tally, Folder(folder), about, every, notes.append)
+        saver = Saver(tally, Folder(folder), manifest, every, notes.append)
         for done in dones:
             saver.save(moment(done, tally.agent))
         return notes
@@ -191,11 +194,19 @@ def test_without_its_manifest_a_checkpoint_does_not_count(tmp_path, how):
     ("change", "said"),
     [
         ({"format": "sundsbo-mpi-checkpoint/0"}, "has the format"),
-        ({"agents": 2}, "does not tell of the 3 of 2 agents"),
-        ({"numbers": [], "threads": [], "digests": []}, "does not tell of the 0 of 3 agents"),
-        ({"config": {}}, "lacks 'task'"),
-        ({"config": []}, "its manifest.json"),
+        ({"about": {"agents": 2}}, "does not tell of the 3 of 2 agents"),
+        ({"about": {"numbers": [0, 1, 1]}}, "does not tell of the 3 of 3 agents"),
+        ({"about": {"numbers": []}, "threads": [], "digests": []}, "of the 0 of 3 agents"),
+        ({"about": {"numbers": [0, 1, "2"]}}, "something else than numbers"),
+        ({"threads": None}, "its manifest.json"),
+        ({"about": {"config": {}}}, "lacks 'run'"),
+        ({"about": {"config": []}}, "its manifest.json"),
+        ({"about": {"config": CONFIG | {"run": 5}}}, "names no task"),
+        ({"about": {"config": CONFIG | {"task": {"name": 5}}}}, "names no task"),
+        ({"about": {"surroundings": []}}, "names no task"),
+        ({"about": 3}, "its manifest.json"),
         ({"iteration": "6"}, "names no task"),
+        ({"run_file": 5}, "names no task"),
         ({"extra": 1}, "unexpected keyword"),
     ],
 )
@@ -203,9 +214,26 @@ def test_a_manifest_of_another_kind_is_refused(tmp_path, change, said):
     folder = tmp_path / "saved"
     keep(folder, 6)
     path = folder / "iteration-000000006" / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    content = json.loads(path.read_text())
+    inner = change.get("about")
+    if isinstance(inner, dict):
+        change = change | {"about": content["about"] | inner}
+    path.write_text(json.dumps(content | change))
     with pytest.raises(UsageError, match=said):
         candidates(folder)
+
+
+@pytest.mark.parametrize("change", [{"numbers": [0, 1]}, {"topology_sha256": "other"}])
+def test_a_checkpoint_from_before_a_change_does_not_stand_in_for_one_after_it(tmp_path, change):
+    folder = tmp_path / "saved"
+    keep(folder, 3, 6)
+    path = folder / "iteration-000000003" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["about"] |= change
+    for name in ("threads", "digests"):
+        content[name] = content[name][: len(content["about"]["numbers"])]
+    path.write_text(json.dumps(content))
+    assert [c.manifest.iteration for c in candidates(folder)] == [6]
 
 
 def test_leftovers_are_removed_and_other_files_are_not(tmp_path):
@@ -291,7 +319,7 @@ def test_a_run_whose_first_checkpoint_cannot_be_kept_does_not_begin(tmp_path, mo
     FullDisk(monkeypatch, 1)
     told = complaints(
         AGENTS,
-        lambda tally: Saver(tally, Folder(folder), about, 0, print).save(moment(0, tally.agent)),
+        lambda tally: Saver(tally, Folder(folder), manifest, 0, print).save(moment(0, tally.agent)),
         AgreedError,
     )
     assert len(set(told)) == 1
@@ -301,9 +329,9 @@ def test_a_run_whose_first_checkpoint_cannot_be_kept_does_not_begin(tmp_path, mo
 
 def test_checkpoints_are_due_every_so_often(tmp_path):
     tally = SimpleNamespace(is_root=True)
-    one = Saver(tally, Folder(tmp_path), about, 4, print)
+    one = Saver(tally, Folder(tmp_path), manifest, 4, print)
     assert [done for done in range(1, 13) if one.due(done)] == [4, 8, 12]
-    assert not any(Saver(tally, Folder(tmp_path), about, 0, print).due(d) for d in range(1, 13))
+    assert not any(Saver(tally, Folder(tmp_path), manifest, 0, print).due(d) for d in range(1, 13))
 
 
 def changed(table, **values):
@@ -323,7 +351,7 @@ def changed(table, **values):
 )
 def test_another_run_cannot_go_on_from_a_checkpoint(config, said):
     with pytest.raises(UsageError, match=said):
-        require_same_run(replace(about(), iteration=4), config)
+        require_same_run(manifest(4), config)
 
 
 @pytest.mark.parametrize(
@@ -337,21 +365,21 @@ def test_another_run_cannot_go_on_from_a_checkpoint(config, said):
     ],
 )
 def test_what_no_iterate_depends_on_and_the_length_may_change(config):
-    require_same_run(replace(about(), iteration=4), config)
+    require_same_run(manifest(4), config)
 
 
 def test_another_number_of_ranks_is_refused(tmp_path):
-    require_agents(about(), tmp_path, AGENTS)
+    require_agents(manifest(), tmp_path, AGENTS)
     with pytest.raises(UsageError, match="has 3 agents but 4 ranks were started: use mpirun -n 3"):
-        require_agents(about(), tmp_path, 4)
+        require_agents(manifest(), tmp_path, 4)
 
 
 def test_what_may_change_bits_is_said():
-    assert changed_surroundings(about(), "task") == []
+    assert changed_surroundings(about(), about()) == []
     other = replace(about(), surroundings={**about().surroundings, "torch": "1.0"})
-    (said,) = changed_surroundings(other, "task")
+    (said,) = changed_surroundings(other, about())
     assert "kept with torch 1.0" in said
-    assert len(changed_surroundings(about(), "edited")) == 1
+    assert len(changed_surroundings(about(), replace(about(), task_sha256="edited"))) == 1
 
 
 def test_a_kill_while_old_checkpoints_are_removed_leaves_none_that_is_half(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ class Case:
         self.diagnosis = self.of(self.tasks[0])
 
     def of(self, task):
-        return Diagnosis(self.config, self.algorithm, Weights(self.W, "test"), task)
+        return Diagnosis(self.config, self.algorithm, Weights(self.W, "test"), task, len(self.W))
 
     def notes(self, iterations, every, most=1):
         """Run, to so many remarks, and return them by the iteration of their row."""
@@ -74,7 +74,9 @@ class Case:
         tasks = dict(enumerate(self.tasks)) | dict(others)
 
         def work(tally):
-            return str(self.of(tasks[tally.agent]).explain(NotFiniteError(trouble), tally))
+            return str(
+                self.of(tasks[tally.agent]).explain(NotFiniteError(trouble), tally.agent, tally)
+            )
 
         said = together(AGENTS, work)
         assert len(set(said)) == 1
@@ -257,7 +259,9 @@ def test_what_the_rows_showed_before_decides_what_comes_first():
     assert "top-k" not in causes(Case(**options).explained(trouble))[0]
     case = Case(**options)
     exploding(case, "y")
-    error = together(1, lambda tally: case.diagnosis.explain(NotFiniteError(trouble), tally))
+    error = together(
+        1, lambda tally: case.diagnosis.explain(NotFiniteError(trouble), tally.agent, tally)
+    )
     assert "top-k" in causes(str(error[0]))[0]
 
 

@@ -110,7 +110,7 @@ def in_trouble(health, k):
 
 def test_after_a_skip_the_agent_is_well_until_the_next_trouble():
     health = Health(3, 4, VARIABLES)
-    said = health.skip(in_trouble(health, 17), 17)
+    said = health.skip(in_trouble(health, 17))
     assert said == "iteration 17 skipped: the direction of y on agent 3 was not finite"
     assert health.word == GO_ON
     health.note_direction(18, variables())
@@ -118,25 +118,16 @@ def test_after_a_skip_the_agent_is_well_until_the_next_trouble():
     assert in_trouble(health, 19).k == 19
 
 
-def test_a_skip_may_undo_the_iterations_after_the_trouble_too():
-    health = Health(0, 4, VARIABLES)
-    said = health.skip(in_trouble(health, 4), 5)
-    assert said.startswith("iterations 4 to 5 skipped: the direction of y on agent 0")
-
-
-@pytest.mark.parametrize("late", [0, 1])
-def test_so_many_skips_in_a_row_are_no_accident(late):
-    """``late``: how long after the trouble all agents know of it."""
-    health, k = Health(1, 4, VARIABLES), 0
-    for _ in range(MOST_SKIPS):
-        health.skip(in_trouble(health, k), k + late)
-        k += 1 + late
-    with pytest.raises(NotFiniteError, match=f"in iteration {k}; {MOST_SKIPS} before it"):
-        health.skip(in_trouble(health, k), k + late)
+def test_so_many_skips_in_a_row_are_no_accident():
+    health = Health(1, 4, VARIABLES)
+    for k in range(MOST_SKIPS):
+        health.skip(in_trouble(health, k))
+    with pytest.raises(NotFiniteError, match=f"in iteration {MOST_SKIPS}; {MOST_SKIPS} before it"):
+        health.skip(in_trouble(health, MOST_SKIPS))
 
 
 def test_an_iteration_that_went_well_ends_the_row():
     health, k = Health(1, 4, VARIABLES), 0
     for skipped in range(3 * MOST_SKIPS):
-        health.skip(in_trouble(health, k), k)
+        health.skip(in_trouble(health, k))
         k += 1 + (skipped % MOST_SKIPS == MOST_SKIPS - 1)

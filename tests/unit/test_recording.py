@@ -17,8 +17,9 @@ from sundsbo_mpi import recording
 from sundsbo_mpi.config import Request, resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.provenance import described
-from sundsbo_mpi.recording import Recorder, planned_rows
+from sundsbo_mpi.recording import Recorder
 from sundsbo_mpi.runfile import Event, read_final, read_run
+from sundsbo_mpi.runfile.resuming import planned_after
 from sundsbo_mpi.topology import Weights
 
 W = {"x": torch.zeros(4), "y": torch.zeros(5), "theta": torch.zeros(5)}
@@ -81,7 +82,7 @@ def test_a_run_that_is_stopped_and_resumed_is_one_file(tmp_path):
     second.close("finished")
     data = read_run(path)
     assert data.iteration.tolist() == list(range(0, 80, 10))
-    assert data.planned == data.rows == planned_rows(70, 10)
+    assert data.planned == data.rows == 1 + planned_after(0, 70, 10)
     assert data.status == "finished"
     assert (data.attributes["restarts"], data.attributes["iterations"]) == (1, 70)
     assert data.config["run"]["iterations"] == 70

@@ -6,8 +6,8 @@ with a dot, until all of it is on disk.  The last two are kept.
 """
 
 from sundsbo_mpi.checkpoint.folder import Folder
-from sundsbo_mpi.checkpoint.manifest import Manifest
+from sundsbo_mpi.checkpoint.manifest import About, Manifest
 from sundsbo_mpi.checkpoint.moment import Moment, Spent
 from sundsbo_mpi.checkpoint.saving import Saver
 
-__all__ = ["Folder", "Manifest", "Moment", "Saver", "Spent"]
+__all__ = ["About", "Folder", "Manifest", "Moment", "Saver", "Spent"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
@@ -11,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sundsbo_mpi.checkpoint import manifest
+from sundsbo_mpi.durable import lock, settle
 from sundsbo_mpi.errors import UsageError
 
 KEPT = 2
@@ -78,19 +78,18 @@ class Folder:
             self._remove(old)
 
     def _take_lock(self) -> None:
-        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock)
         except BlockingIOError:
-            os.close(lock)
+            self.release()
             raise UsageError(
                 f"another run keeps its checkpoints in '{self.path}': wait for it to end, or "
                 "choose another --checkpoint."
             ) from None
-        except OSError:  # a file system without locks
-            os.close(lock)
-            return
-        self._lock = lock
+        except OSError:
+            self.release()
+            raise
 
     def begin(self, iteration: int) -> Path:
         """Return a new folder, hidden until ``publish``, for the checkpoint of an iteration.
@@ -117,12 +116,12 @@ class Folder:
             OSError: it cannot be renamed.
         """
         name = hidden.name.split(".")[1]
-        _sync(hidden)
+        settle(hidden)
         final = self.path / name
         if final.exists():  # of a run that went on from an older one and came here again
             self._remove(final)
         hidden.rename(final)
-        _sync(self.path)
+        settle(self.path)
         for old in self.newest_first()[KEPT:]:
             self._remove(old)
 
@@ -135,13 +134,3 @@ class Folder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the file system lets that be asked for."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

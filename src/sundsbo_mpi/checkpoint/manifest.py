@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -16,47 +16,55 @@ from sundsbo_mpi.versions import versions
 
 FORMAT = "sundsbo-mpi-checkpoint/1"
 NAME = "manifest.json"
+TABLES = ("run", "topology", "task", "algorithm", "output")
+
+
+def surroundings() -> dict[str, str]:
+    """Return what the bits of a result depend on beside the run and its threads."""
+    return {
+        **{name: versions()[name] for name in ("sundsbo-mpi", "torch")},
+        "instruction set": torch.backends.cpu.get_cpu_capability(),
+        "machine": platform.machine(),
+    }
+
+
+@dataclass(frozen=True)
+class About:
+    """What is said of a run, whichever the iteration.
+
+    ``agents`` is the number of agents in the beginning, ``numbers`` are those of the agents that
+    are left, all if none was lost; ``config`` has the run's tables, ``topology_sha256`` is that of
+    the matrices mixed with, ``task_sha256`` that of the file that defines the task, and
+    ``surroundings`` is what the bits of a result depend on beside the run itself.
+    """
+
+    agents: int
+    numbers: list[int]
+    config: dict[str, dict[str, Any]]
+    topology_sha256: str
+    task_sha256: str
+    surroundings: dict[str, str] = field(default_factory=surroundings)
+
+    @property
+    def whole(self) -> bool:
+        """Whether no agent has been lost."""
+        return len(self.numbers) == self.agents
 
 
 @dataclass(frozen=True)
 class Manifest:
     """One complete checkpoint.
 
-    ``config`` has the run's tables, ``topology_sha256`` is that of the matrices mixed with,
-    ``run_file`` the whole path of the run file, ``surroundings`` what the bits of a result depend
-    on beside the run itself.  ``agents`` is the number of agents in the beginning, ``numbers`` are
-    those of the agents that are left, all if none was lost; in their order come ``threads`` and
-    ``digests``, the SHA-256 of the files.
+    ``run_file`` is the whole path of the run file, "" where there was none yet; in the order of
+    the numbers of the agents that are left come their ``threads`` and the ``digests``, the SHA-256
+    of their files.
     """
 
     iteration: int
-    agents: int
-    numbers: list[int]
-    config: dict[str, dict[str, Any]]
-    topology_sha256: str
-    task_sha256: str
+    about: About
     run_file: str
-    surroundings: dict[str, str]
     threads: list[int]
     digests: list[str]
-
-    @classmethod
-    def of(
-        cls, config: dict[str, dict[str, Any]], agents: int, topology_sha256: str, task_sha256: str
-    ) -> Self:
-        """Return what can be said of a run before it has begun."""
-        return cls(
-            iteration=0,
-            agents=agents,
-            numbers=list(range(agents)),
-            config=config,
-            topology_sha256=topology_sha256,
-            task_sha256=task_sha256,
-            run_file="",
-            surroundings=surroundings(),
-            threads=[],
-            digests=[],
-        )
 
     def write(self, path: Path) -> None:
         """Write it to the disk.
@@ -81,7 +89,7 @@ def read_manifest(path: Path) -> Manifest:
         found = content.pop("format")
         if found != FORMAT:
             raise ValueError(f"has the format '{found}', expected '{FORMAT}'")
-        manifest = Manifest(**content)
+        manifest = Manifest(**content | {"about": About(**content["about"])})
         _check(manifest)
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(
@@ -92,13 +100,20 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _check(manifest: Manifest) -> None:
-    left = len(manifest.numbers)
-    ascending = manifest.numbers == sorted(set(manifest.numbers) & set(range(manifest.agents)))
-    if not (left and ascending and left == len(manifest.threads) == len(manifest.digests)):
-        raise ValueError(f"does not tell of the {left} of {manifest.agents} agents that are left")
-    tables = manifest.config
-    named = all(isinstance(tables[table]["name"], str) for table in ("task", "algorithm"))
-    if not (named and isinstance(manifest.iteration, int) and manifest.iteration >= 0):
+    about, left = manifest.about, manifest.about.numbers
+    lists: tuple[list[Any], ...] = (left, manifest.threads, manifest.digests)
+    kinds = zip(lists, (int, int, str), strict=True)
+    if not all(isinstance(v, kind) for values, kind in kinds for v in values):
+        raise TypeError("has something else than numbers, threads and digests of agents")
+    ascending = left == sorted(set(left)) and all(0 <= number < about.agents for number in left)
+    if not (left and ascending and len({len(values) for values in lists}) == 1):
+        raise ValueError(f"does not tell of the {len(left)} of {about.agents} agents that are left")
+    tables = [about.config[name] for name in TABLES]
+    named = all(isinstance(about.config[name]["name"], str) for name in ("task", "algorithm"))
+    texts = (manifest.run_file, about.topology_sha256, about.task_sha256)
+    whole = all(isinstance(table, dict) for table in (*tables, about.surroundings))
+    counted = isinstance(manifest.iteration, int) and manifest.iteration >= 0
+    if not (named and whole and counted and all(isinstance(text, str) for text in texts)):
         raise ValueError("names no task, algorithm or iteration")
 
 
@@ -107,12 +122,3 @@ def _said(error: Exception) -> str:
         return f"cannot be read ({error.strerror})"
     said = f"lacks {error}" if isinstance(error, KeyError) else str(error)
     return " ".join(said.split())
-
-
-def surroundings() -> dict[str, str]:
-    """Return what the bits of a result depend on beside the run and its threads."""
-    return {
-        **{name: versions()[name] for name in ("sundsbo-mpi", "torch")},
-        "instruction set": torch.backends.cpu.get_cpu_capability(),
-        "machine": platform.machine(),
-    }

@@ -14,6 +14,7 @@ import torch
 from sundsbo_mpi.agent import Position
 from sundsbo_mpi.checkpoint.structure import put_together, take_apart
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.runfile.opening import DAMAGED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,16 +24,21 @@ FORMAT = "sundsbo-mpi-agent/1"
 ALIGNMENT = 64
 """Bytes: where torch's memory begins.  Some matrix products round by where their input lies, which
 is another place where it is a part of a message."""
-DAMAGED = (OSError, LookupError, TypeError, ValueError, RuntimeError, AttributeError, MemoryError)
 
 
 class Spent(NamedTuple):
-    """What an agent has spent so far, as ``comm.gossip.Traffic``, control words and the clock."""
+    """What an agent has spent since the beginning of the run."""
 
     rounds: int
     messages: int
     words: int
     wall: float
+    network: int
+    """Bytes sent to agents on other nodes, by where the agents were when they were sent."""
+    shared: int
+    """Bytes sent to agents on the same node."""
+    saving: float
+    """Seconds to set aside for a checkpoint."""
     seconds: dict[str, float]
     bytes_to: dict[str, int]
     """By the receiving agent's number as text."""

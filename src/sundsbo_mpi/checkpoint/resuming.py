@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sundsbo_mpi.agreement import jointly
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
-from sundsbo_mpi.checkpoint.manifest import Manifest, read_manifest, surroundings
+from sundsbo_mpi.checkpoint.manifest import About, Manifest, read_manifest
 from sundsbo_mpi.checkpoint.moment import Moment, read_moment
 from sundsbo_mpi.errors import AgreedError, UsageError, brief
 from sundsbo_mpi.identity import identity
@@ -63,12 +63,12 @@ def candidates(directory: Path) -> tuple[Candidate, ...]:
             complaint = complaint or error
     if found:
         # An older one stands in for the newest only if nobody was lost and no link changed since.
-        newest = found[0].manifest
+        newest = found[0].manifest.about
         return tuple(
             candidate
             for candidate in found
-            if candidate.manifest.numbers == newest.numbers
-            and candidate.manifest.topology_sha256 == newest.topology_sha256
+            if candidate.manifest.about.numbers == newest.numbers
+            and candidate.manifest.about.topology_sha256 == newest.topology_sha256
         )
     raise complaint or UsageError(
         f"there is no checkpoint in '{directory}': expected folders such as iteration-000000500 "
@@ -82,7 +82,7 @@ def require_same_run(stored: Manifest, config: Mapping[str, Any]) -> None:
     Raises:
         UsageError: it is another run.
     """
-    before, now = identity(stored.config), identity(config)
+    before, now = identity(stored.about.config), identity(config)
     for table in ("task", "algorithm", "run"):
         for key in {**before[table], **now[table]}:
             if key not in MAY_CHANGE.get(table, ()):
@@ -113,23 +113,22 @@ def require_agents(stored: Manifest, directory: Path, ranks: int) -> None:
     Raises:
         UsageError: there are not.
     """
-    if ranks != (left := len(stored.numbers)):
+    if ranks != (left := len(stored.about.numbers)):
         raise UsageError(
             f"the checkpoint in '{directory}' has {left} agents but {ranks} ranks were started: "
             f"use mpirun -n {left}."
         )
 
 
-def changed_surroundings(stored: Manifest, task_sha256: str) -> list[str]:
+def changed_surroundings(stored: About, now: About) -> list[str]:
     """Return what has changed since the checkpoint that may change bits of the iterates."""
-    now = surroundings()
     said = [
-        f"the checkpoint was kept with {name} {was}, this is {now.get(name)}: iterates may differ "
-        "in their last bits from those of an uninterrupted run"
+        f"the checkpoint was kept with {name} {was}, this is {now.surroundings.get(name)}: "
+        "iterates may differ in their last bits from those of an uninterrupted run"
         for name, was in stored.surroundings.items()
-        if was != now.get(name)
+        if was != now.surroundings.get(name)
     ]
-    if stored.task_sha256 != task_sha256:
+    if stored.task_sha256 != now.task_sha256:
         said.append("the file that defines the task has changed since the checkpoint")
     return said
 

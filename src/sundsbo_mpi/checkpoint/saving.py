@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Saver:
-    """Keeps a run's checkpoints; every method but ``due`` is collective.
+    """Keeps a run's checkpoints; ``save`` is collective.
 
     Args:
         tally: All agents.
@@ -44,8 +44,9 @@ class Saver:
     ) -> None:
         self._tally, self._folder, self._about = tally, folder, about
         self._every, self._note = every, note
-        self.last: int | None = None
-        """The iteration of the last one that was kept, None before the first, which must be."""
+        self._last: int | None = None
+        self.vital = True
+        """Whether the next one must be kept, as there is none yet to go on from."""
 
     def due(self, done: int) -> bool:
         """Whether a checkpoint belongs after so many iterations, as all agents know."""
@@ -57,19 +58,19 @@ class Saver:
         One that cannot be kept is told and does not end the run, since the one before is whole.
 
         Raises:
-            AgreedError: the first one cannot be kept.
+            AgreedError: it cannot be kept, and there is none before it.
         """
         began = time.monotonic()
-        if moment.at.done == self.last:
+        if moment.at.done == self._last:
             return 0.0
         try:
             self._save(moment)
         except AgreedError as error:
-            if self.last is None:
+            if self.vital:
                 raise
             self._note(f"no checkpoint at iteration {moment.at.done}: {error}")
             return 0.0
-        self.last = moment.at.done
+        self._last, self.vital = moment.at.done, False
         return time.monotonic() - began
 
     def _save(self, moment: Moment) -> None:
@@ -80,7 +81,7 @@ class Saver:
             on_root(
                 self._tally, lambda: self._tried(self._publish, hidden, moment.at.done, digests)
             )
-        except AgreedError:
+        except BaseException:  # also the loss of an agent
             if self._tally.is_root:
                 self._folder.discard(hidden)
             raise
@@ -113,8 +114,3 @@ class Saver:
                 )
         replace(self._about(), iteration=done, digests=digests).write(hidden / manifest.NAME)
         self._folder.publish(hidden)
-
-    def close(self) -> None:
-        """Let other runs write in the folder."""
-        if self._tally.is_root:
-            self._folder.release()

@@ -9,8 +9,8 @@ without returning their pages: the runs that were measured took next to no page 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +29,17 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Mixing
 
 
+class Earlier(NamedTuple):
+    """What an agent has sent in an earlier part of its run, perhaps over other links."""
+
+    network: int
+    """Bytes to agents on other nodes."""
+    shared: int
+    """Bytes to agents on the same node."""
+    bytes_to: Mapping[str, int]
+    """By the receiver's number as text, also those that are no neighbours any more."""
+
+
 @dataclass
 class Traffic:
     """What one agent has sent so far; payload only, without headers."""
@@ -37,6 +48,9 @@ class Traffic:
     messages: int
     bytes_to: np.ndarray
     """Bytes sent to each agent of ``Gossip.neighbours``, in their order, int64."""
+    begun: np.ndarray
+    """What ``bytes_to`` was when this part of the run began."""
+    earlier: Earlier = field(default_factory=lambda: Earlier(0, 0, {}))
 
 
 class Posted(NamedTuple):
@@ -67,7 +81,8 @@ class Gossip:
         self.neighbours = self.network.destinations
         self._exchanges: dict[tuple[int, torch.dtype, torch.device], Exchange] = {}
         self._posted: Posted | None = None
-        self.traffic = Traffic(0, 0, np.zeros(len(self.neighbours), dtype=np.int64))
+        none = np.zeros(len(self.neighbours), dtype=np.int64)
+        self.traffic = Traffic(0, 0, none, none.copy())
         self._take(0)
 
     def turn_to(self, k: int) -> None:

@@ -5,15 +5,15 @@ from sundsbo_mpi.runfile.naming import OutputExistsError, default_path
 from sundsbo_mpi.runfile.opening import DamagedError
 from sundsbo_mpi.runfile.reader import RunData, read_final, read_run
 from sundsbo_mpi.runfile.repairing import read_damaged, repair
-from sundsbo_mpi.runfile.resuming import Resumption
+from sundsbo_mpi.runfile.resuming import Continuation
 from sundsbo_mpi.runfile.schema import Row, RunPlan
 from sundsbo_mpi.runfile.writer import RunFile
 
 __all__ = [
+    "Continuation",
     "DamagedError",
     "Event",
     "OutputExistsError",
-    "Resumption",
     "Row",
     "RunData",
     "RunFile",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.runfile.locking import lock
+from sundsbo_mpi.durable import lock
+from sundsbo_mpi.runfile.random_access import RandomAccess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-class Disk(io.RawIOBase):
+class Disk(RandomAccess):
     """A new file under this process's lock, through which HDF5 writes.
 
     Where a write fails, HDF5 drops data without a word and crashes later on.  It is therefore not
@@ -33,7 +33,6 @@ class Disk(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        self._at = 0
         try:
             self.locked = lock(self._descriptor)
         except OSError:
@@ -96,35 +95,16 @@ class Disk(io.RawIOBase):
                 self.trouble = error
         return wanted
 
-    def readinto(self, buffer: Buffer, /) -> int:
-        """Read from the present place, which moves on."""
-        with memoryview(buffer).cast("B") as view:
-            found = os.pread(self._descriptor, len(view), self._at)
-            view[: len(found)] = found
-        self._at += len(found)
-        return len(found)
+    def read_at(self, at: int, length: int) -> bytes:
+        """Return the bytes from a place on, fewer where the file ends."""
+        return os.pread(self._descriptor, length, at)
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Choose the present place."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
-        if whence == os.SEEK_END:
-            start[whence] = os.fstat(self._descriptor).st_size
-        self._at = start[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        """Return the present place."""
-        return self._at
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
+    @property
+    def size(self) -> int:
+        """Bytes that the file has."""
+        return os.fstat(self._descriptor).st_size
 
     def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
         """Return True."""
         return True
 

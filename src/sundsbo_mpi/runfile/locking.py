@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.durable import lock
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, 524})
-"""What file systems without locks answer; 524 is the kernel's own ENOTSUPP, which some let out."""
-
-
-def lock(descriptor: int) -> bool:
-    """Take the lock of an open file, until it is closed; False where the file system has none.
-
-    Raises:
-        BlockingIOError: Another process has it.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        return False
-    return True
 
 
 @contextmanager

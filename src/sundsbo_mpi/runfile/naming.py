@@ -6,12 +6,12 @@ import itertools
 import os
 import re
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h5py
 
+from sundsbo_mpi.durable import settle
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile.locking import held
 
@@ -88,13 +88,13 @@ def publish(hidden: Path, path: Path, overwrite: bool) -> None:
             replace_with(hidden, path)
     else:
         _link(hidden, path)
-        _settle(path.parent)
+        settle(path.parent)
 
 
 def replace_with(hidden: Path, path: Path) -> None:
     """Give the file its final name, also where another one has it, whose lock we must hold."""
     hidden.replace(path)
-    _settle(path.parent)
+    settle(path.parent)
 
 
 def exists(path: Path) -> OutputExistsError:
@@ -116,16 +116,6 @@ def _link(hidden: Path, path: Path) -> None:
         hidden.rename(path)
     else:
         hidden.unlink()
-
-
-def _settle(folder: Path) -> None:
-    """Let the new name outlive a power cut, where the file system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _check_not_in_use(path: Path) -> None:

@@ -23,7 +23,7 @@ NEW = "begin a new file with --output NEW.h5"
 
 
 @dataclass(frozen=True)
-class Resumption:
+class Continuation:
     """A run that goes on, and how it must find its file.
 
     Args:
@@ -54,7 +54,7 @@ def planned_after(k: int, iterations: int, eval_every: int) -> int:
     return max(math.ceil(iterations / eval_every) - k // eval_every, 0)
 
 
-def resumed(path: Path, contents: Contents, how: Resumption) -> Contents:
+def resumed(path: Path, contents: Contents, how: Continuation) -> Contents:
     """Keep the planned evaluations up to the checkpoint, with room for those to come.
 
     Raises:
@@ -98,7 +98,7 @@ def _check_identity(path: Path, contents: Contents, identity: Mapping[str, str |
             )
 
 
-def _check_complete(path: Path, found: Array, begins: int, how: Resumption) -> None:
+def _check_complete(path: Path, found: Array, begins: int, how: Continuation) -> None:
     """See that no evaluation up to the checkpoint is missing, and none is there twice."""
     first = math.ceil(begins / how.eval_every)
     expected = max(how.iteration // how.eval_every + 1 - first, 0)

@@ -26,7 +26,7 @@ from sundsbo_mpi.runfile.naming import (
 )
 from sundsbo_mpi.runfile.opening import opened
 from sundsbo_mpi.runfile.placing import Placed, place, unwritable
-from sundsbo_mpi.runfile.resuming import NEW, Resumption, resumed
+from sundsbo_mpi.runfile.resuming import NEW, Continuation, resumed
 from sundsbo_mpi.runfile.schema import STATUSES
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class RunFile:
                 return cls.create(default_path(task, algorithm, now, directory), plan)
 
     @classmethod
-    def resume(cls, path: str | Path, how: Resumption, agents: Array | None = None) -> Self:
+    def resume(cls, path: str | Path, how: Continuation, agents: Array | None = None) -> Self:
         """Go on with the file of a run from a checkpoint: later evaluations are dropped.
 
         The file stays as it is until that has been done in a copy of it.
