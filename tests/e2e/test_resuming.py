@@ -83,6 +83,9 @@ def test_a_run_is_made_longer_and_goes_on_over_other_links(mpirun, topology, tmp
         assert 0 < told[1]["details"]["rho"] < 1
         defects = run["metrics/invariant/y"][1:rows]
         assert (defects < 1e-10).all(), "kept over the new links, too"
+        sent = run["metrics/agents/bytes_payload"][:rows]
+        assert (np.diff(sent, axis=0) > 0).all(), "also by those who have fewer neighbours now"
+        assert (sent.sum(axis=1) == run["metrics/edges/bytes"][:rows].sum(axis=1)).all()
 
 
 def test_what_cannot_be_resumed_is_refused_in_one_sentence(mpirun, topology, tmp_path):
