@@ -127,11 +127,12 @@ class Agent:
         if begin is None:
             self.clock.start()
             at = Position(0, *jointly(self.tally, lambda: self.algorithm.start(self.task)))
+            observer.stand(at)
             observer.evaluate(at)
             self._save(observer, at)
         else:
             at = begin
-        observer.stand(at)
+            observer.stand(at)
         number, agents = self.numbered or (self.tally.agent, self.tally.agents)
         health = Health(number, agents, tuple(at.state.D_hat | at.w))
         while at.done < self.iterations:

@@ -9,6 +9,7 @@ their own problem.  One run that fails is repeated by --only NUMBER.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -28,12 +29,13 @@ from sundsbo_mpi.tasks.quadratic import Quadratic
 
 METHODS = ("sun-dsbo-gt", "sun-dsbo-extra", "sun-dsbo-ed", "sun-dsbo-ed-gt")
 MOMENTS = ("any", "rank 0", "two at once", "in turn", "first", "last", "evaluation", "checkpoint")
-ITERATIONS, EVAL_EVERY, CHECKPOINT_EVERY = 1500, 10, 50
-ENOUGH = 1200
+ITERATIONS, EVAL_EVERY, CHECKPOINT_EVERY = 2500, 10, 50
+ENOUGH = 2200
 """Iterations after a loss by which every method has come to its solution."""
 NEAR = 1e-8
-ROUNDING = 1e-5
-"""Of the invariants, relative to a direction that vanishes at the solution."""
+ROUNDING, WHILE = 1e-9, 100
+"""Of the invariants, in so many iterations from a loss, or from the start: they are relative to a
+direction that vanishes at the solution."""
 LIMIT = 150
 MU, GAMMA = 0.1, 0.1
 LAUNCHING = ("--with-ft", "ulfm")
@@ -82,8 +84,10 @@ def judge(folder, agents, dead):
         rows = int(run["metrics/rows"][()])
         found = {v: run[f"final/{v}"][()] for v in ("x", "y")}
         iterations = run["metrics/iteration"][:rows].tolist()
-        losses = [text for text in run["events"].asstr()[()] if '"agents lost"' in text]
-        defects = max(np.nanmax(run[f"metrics/invariant/{v}"][1:rows]) for v in ("x", "y"))
+        events = map(json.loads, run["events"].asstr()[()])
+        losses = [event["iteration"] for event in events if event["kind"] == "agents lost"]
+        soon = [any(k < done <= k + WHILE for k in (0, *losses)) for done in iterations]
+        defects = max(np.nanmax(run[f"metrics/invariant/{v}"][:rows][soon]) for v in ("x", "y"))
         status = run.attrs["status"]
     left = [i for i in range(agents) if not np.isnan(found["x"][i]).any()]
     wrong = []

@@ -230,6 +230,20 @@ def test_a_checkpoint_comes_after_the_row_that_it_must_have(saves, order):
     assert seen.order == order
 
 
+def test_every_measuring_agent_has_a_place_to_go_on_from_should_another_be_lost():
+    class Standing(Onlooker):
+        def stand(self, at):
+            self.stood = at.done
+
+        def evaluate(self, at):
+            super().evaluate(at)
+            assert self.stood == at.done
+
+    seen = Standing()
+    together(1, lambda tally: agent(tally, 6, 3).run(seen))
+    assert seen.evaluated == [0, 3, 6]
+
+
 def test_a_run_that_stops_keeps_a_checkpoint_before_its_extra_row():
     def work(tally):
         seen = Onlooker(lambda done: done == 2 and one.control.ask(Stop.SIGUSR1))
