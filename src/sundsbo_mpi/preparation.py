@@ -27,6 +27,7 @@ from sundsbo_mpi.config import Config, Request, resolve
 from sundsbo_mpi.enduring import require_endurable
 from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.job import agree_on
+from sundsbo_mpi.likeness import differing_weights
 from sundsbo_mpi.resumption import judged, stored_settings
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
@@ -123,11 +124,7 @@ def _read(request: Request, ranks: int) -> Prepared:
             f"{config.topology.file} has {loaded.weights.agents} agents but {few}: {remedy}take "
             "another topology file."
         )
-    weights = loaded.weights.lazy() if config.algorithm["lazy"] else loaded.weights
-    algorithm, remarks = build_algorithm(config, agents)
-    _require_safe(config.algorithm["name"], algorithm, weights)
-    require_steady(algorithm, steady=weights.steady)
-    remarks += changing_remark(algorithm, steady=weights.steady)
+    weights, remarks = suited(config, loaded.weights)
     numbers = found[0].manifest.about.numbers if found else list(range(agents))
     about = About(agents, numbers, config.as_dict(), weights.sha256, _source(config))
     require_endurable(config)
@@ -135,8 +132,22 @@ def _read(request: Request, ranks: int) -> Prepared:
     if resumption is None or resumption.run_file is None:
         _check_output(config)
     check_trace(config.output.trace, config.output.overwrite)
+    said += differing_weights(request.like, weights.sha256)
     notes = (*loaded.notes, *remarks, *said)
     return Prepared(config, loaded.node_ids, weights, notes, about, resumption, request.resume)
+
+
+def suited(config: Config, weights: Mixing) -> tuple[Mixing, tuple[str, ...]]:
+    """Return what the method mixes with, W or (I + W)/2, and what must be said about its options.
+
+    Raises:
+        UsageError: the method cannot mix with that, or its options are not what they should be.
+    """
+    mixed = weights.lazy() if config.algorithm["lazy"] else weights
+    algorithm, remarks = build_algorithm(config, weights.agents)
+    _require_safe(config.algorithm["name"], algorithm, mixed)
+    require_steady(algorithm, steady=mixed.steady)
+    return mixed, (*remarks, *changing_remark(algorithm, steady=mixed.steady))
 
 
 def _check_output(config: Config) -> None:

@@ -197,6 +197,11 @@ def test_a_table_for_no_method_is_refused(written):
         resolve(Request(file=written('[algorithm."sun-dbso-*"]\nstep_x = 1.0\n')))
 
 
+def test_a_table_for_a_misspelt_method_is_refused(written):
+    with pytest.raises(UsageError, match=r"'sun-dsbo-tg': did you mean 'sun-dsbo-gt'\?"):
+        resolve(Request(file=written("[algorithm.sun-dsbo-tg]\nstep_x = 1.0\n")))
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

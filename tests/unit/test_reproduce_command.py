@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sundsbo_mpi.campaign import running
 from sundsbo_mpi.cli.reproduce import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce import running
 from sundsbo_mpi.reproduce.paper import experiment
 
 TABLE = ("tab:dcd", "--only", "H=0.5", "--methods", "sun-dsbo-gt,sun-dsbo-se", "--seeds", "3")

@@ -8,9 +8,9 @@ import fake_runs
 import pytest
 from click.testing import CliRunner
 
+from sundsbo_mpi.campaign import launching, running
 from sundsbo_mpi.cli.reproduce import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce import launching, running
 
 ONE = ("tab:dcd", "--only", "H=0.5", "--methods", "sun-dsbo-se", "--seeds", "1")
 SHORT = (*ONE, "--iterations", "10", "--set", 'task.dataset="digits"')

@@ -8,12 +8,13 @@ import h5py
 import pytest
 from rich.console import Console
 
+from sundsbo_mpi.campaign import running
+from sundsbo_mpi.campaign.running import State
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce import running
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.plan import Wish, check, jobs
 from sundsbo_mpi.reproduce.results import collect
-from sundsbo_mpi.reproduce.running import State
+from sundsbo_mpi.reproduce.running import commands, run_missing
 
 LAUNCHER = "mpirun -n {n}"
 DIGITS = ('task.dataset="digits"',)
@@ -44,7 +45,7 @@ def started(monkeypatch):
 
 
 def run(planned):
-    running.run_missing(running.missing(planned), LAUNCHER, Console(file=sys.stderr))
+    run_missing(running.missing(planned), LAUNCHER, Console(file=sys.stderr))
 
 
 def test_the_plan_has_every_cell_and_seed(tmp_path):
@@ -184,7 +185,7 @@ def test_a_real_process_and_its_log(tmp_path):
     job.path.parent.mkdir(parents=True)
     words = running.command(job, fake)
     assert words[3] == "10"
-    running.run_missing([job], fake, Console(file=sys.stderr))
+    run_missing([job], fake, Console(file=sys.stderr))
     assert running.state(job) is State.FINISHED
     assert not running.log_path(job).exists()
     words = [sys.executable, "-c", "import sys; print('sundsbo-mpi: no'); sys.exit(2)"]
@@ -195,7 +196,7 @@ def test_a_real_process_and_its_log(tmp_path):
 
 def test_a_launcher_that_starts_nothing_is_told(tmp_path):
     job = plan(tmp_path)[0]
-    running.run_missing([job], f"'{sys.executable}' -c 'print({{n}})'", Console(file=sys.stderr))
+    run_missing([job], f"'{sys.executable}' -c 'print({{n}})'", Console(file=sys.stderr))
     assert running.reason(job).endswith("ended with status 0 but left no finished run")
     assert running.log_path(job).read_text().startswith("10\n")
 
@@ -256,14 +257,14 @@ def test_launchers(tmp_path):
 
 def test_topologies_are_written_before_the_runs(tmp_path, started):
     planned = jobs(experiment("dctopo"), Wish(tmp_path, seeds=1, sets=DIGITS, iterations=20))
-    printed = running.commands(running.missing(planned), LAUNCHER)
+    printed = commands(running.missing(planned), LAUNCHER)
     assert [words[4] for words in printed[:5]] == ["topology"] * 5
     assert [words[7] for words in printed[5:]] == ["run"] * 10
     assert "--offsets 1,2 --self-weight 0.6" in " ".join(printed[1])
     assert not list(tmp_path.iterdir())
     run(planned)
     assert len(list((tmp_path / "topologies").iterdir())) == 5
-    assert running.commands(running.missing(planned), LAUNCHER) == []
+    assert commands(running.missing(planned), LAUNCHER) == []
 
 
 def test_unknown_conditions_and_methods_are_refused(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import shlex
 import sys
@@ -14,7 +13,7 @@ import click
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.plan import Job, Manner, Wish
 
 WIDTH = 160
-INTERRUPTED = "interrupted: finished runs are kept, the same command goes on with the others"
 
 
 @click.command()
@@ -36,7 +34,9 @@ INTERRUPTED = "interrupted: finished runs are kept, the same command goes on wit
     "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting of all runs."
 )
 @click.option("--preset", metavar="NAME", help="In place of the table's own preset.")
-@click.option("--data-dir", metavar="DIR", help="Where the data sets' files are.")
+@click.option(
+    "--data-dir", metavar="DIR", type=click.Path(), help="Where the data sets' files are."
+)
 @click.option("--launcher", metavar="'mpirun -n {n}'", help="How n ranks are started.")
 @click.option(
     "--out",
@@ -64,7 +64,9 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich.console import Console
 
-    from sundsbo_mpi.reproduce import paper, running
+    from sundsbo_mpi.campaign.running import default_launcher
+    from sundsbo_mpi.campaign.telling import telling
+    from sundsbo_mpi.reproduce import paper
     from sundsbo_mpi.reproduce.plan import Manner, Wish
 
     # A file has no width, and breaking lines would spoil the tables.
@@ -74,32 +76,17 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
         _list(console)
         return
     found = paper.label(label)
-    with _telling(out, console):
+    with telling(out, console):
         if not found.experiments:
             _refuse(found.name, options)
             _show(found, out, console)
             return
         launcher = options.pop("launcher")
-        launcher = running.default_launcher() if launcher is None else launcher
+        launcher = default_launcher() if launcher is None else launcher
         names = ("tuned", "tune", "collect", "submit", "dry_run")
         manner = Manner(launcher, **{name: options.pop(name) for name in names})
         methods = _methods(options.pop("methods"))
         _reproduce(found, Wish(out.absolute(), methods=methods, **options), manner, console)
-
-
-@contextlib.contextmanager
-def _telling(out: Path, console: Console) -> Iterator[None]:
-    """Say what an interruption leaves, and that a place cannot be written."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.print(INTERRUPTED)
-        raise
-    except OSError as error:
-        raise UsageError(
-            f"cannot use '{error.filename or out}': {error.strerror or error}; choose another "
-            "directory with --out."
-        ) from None
 
 
 def _refuse(what: str, options: Mapping[str, Any]) -> None:
@@ -183,7 +170,8 @@ def _steps(experiment: Experiment, wish: Wish, tuned: bool) -> Wish:
 
 def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) -> bool:
     """Start or submit what is missing; say whether there is something to compare now."""
-    from sundsbo_mpi.reproduce import running
+    from sundsbo_mpi.campaign import running
+    from sundsbo_mpi.reproduce.running import commands, run_missing
 
     if not planned:
         raise UsageError("no method of --methods has the condition of --only: name others.")
@@ -195,34 +183,36 @@ def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) ->
         _submit(todo, manner, out)
         return False
     if manner.dry_run:
-        for words in running.commands(todo, manner.launcher):
+        for words in commands(todo, manner.launcher):
             click.echo(shlex.join(words))
         return False
     if todo:
-        running.run_missing(todo, manner.launcher, console)
+        run_missing(todo, manner.launcher, console)
     return True
 
 
 def _submit(todo: Sequence[Job], manner: Manner, out: Path) -> None:
-    from sundsbo_mpi.reproduce import running, slurm
+    from sundsbo_mpi.campaign import slurm
+    from sundsbo_mpi.campaign.running import program
+    from sundsbo_mpi.reproduce.running import prepare
 
     folder = out / "slurm"
-    text = slurm.array_script(todo, manner.launcher, folder)
+    text = slurm.array_script(todo, manner.launcher, folder, "sundsbo-reproduce")
     if manner.dry_run:
         click.echo(text, nl=False)
         return
-    running.prepare(todo)
+    prepare(todo)
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "array.sh"
     script.write_text(text, encoding="utf-8")
     again = [word for word in sys.argv[1:] if word != "--submit"]
-    array, collecting = slurm.submit(script, [*running.program(), *again, "--collect"])
+    array, collecting = slurm.submit(script, [*program(), *again, "--collect"])
     click.echo(f"submitted {len(todo)} runs as job {array}; job {collecting} compares them after.")
 
 
 def _tune(experiment: Experiment, wish: Wish, manner: Manner, console: Console) -> None:
+    from sundsbo_mpi.campaign.tables import markdown, rich_table
     from sundsbo_mpi.reproduce import tuning
-    from sundsbo_mpi.reproduce.writing import markdown, rich_table
 
     trials = tuning.trials(experiment, wish)
     if not _run([job for trial in trials for job in trial.jobs], manner, console, wish.directory):

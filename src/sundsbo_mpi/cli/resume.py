@@ -15,22 +15,33 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", type=click.Path())
 @click.option("--iterations", type=int, metavar="K", help="Go on to so many iterations in all.")
 @click.option(
-    "--topology", metavar="FILE", help="Where the weights are now, or others to go on over."
+    "--topology",
+    metavar="FILE",
+    type=click.Path(),
+    help="Where the weights are now, or others to go on over.",
 )
 @reading_options
 @machine_options
 @click.option(
-    "--output", metavar="FILE.h5", help="A new run file; by default the run's own goes on."
+    "--output",
+    metavar="FILE.h5",
+    type=click.Path(),
+    help="A new run file; by default the run's own goes on.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the new run file, or trace, if it exists.")
 @checkpoint_options
 @click.option(
     "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="A setting; may be repeated."
 )
-def command(directory: str, reading: Reading, sets: tuple[str, ...], **flags: Any) -> int:
+@click.option(
+    "--print-config", is_flag=True, help="Start nothing: print the settings it would have."
+)
+def command(
+    directory: str, reading: Reading, sets: tuple[str, ...], print_config: bool, **flags: Any
+) -> int:
     """Go on with a run from its newest checkpoint that is whole.
 
     \b
@@ -44,12 +55,19 @@ def command(directory: str, reading: Reading, sets: tuple[str, ...], **flags: An
     the flags here; a step that depends on the number of iterations follows the new number.  Over
     other weights the techniques begin anew.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.comm.world import load_mpi
-
-    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
     from sundsbo_mpi.config import Request
-    from sundsbo_mpi.run import run
     from sundsbo_mpi.settings import flag_settings, merge
 
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
-    return run(Request(flags=layer, sets=sets, resume=directory))
+    request = Request(flags=layer, sets=sets, resume=directory)
+    if print_config:
+        from sundsbo_mpi.cli.printing import print_settings
+
+        print_settings(request)
+        return 0
+    from sundsbo_mpi.comm.world import load_mpi
+
+    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
+    from sundsbo_mpi.run import run
+
+    return run(request)

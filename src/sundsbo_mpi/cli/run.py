@@ -9,19 +9,27 @@ import click
 
 from sundsbo_mpi.cli.manner import checkpoint_options, given, machine_options
 from sundsbo_mpi.cli.reading import reading_options
+from sundsbo_mpi.topology import Reading
 
 if TYPE_CHECKING:
-    from sundsbo_mpi.topology import Reading
+    from collections.abc import Sequence
+
+    from sundsbo_mpi.config import Request
 
 
 @click.command()
 @click.option(
-    "--topology", metavar="FILE", help="Weight matrix or graph; its size is the number of ranks."
+    "--topology",
+    metavar="FILE",
+    type=click.Path(),
+    help="Weight matrix or graph; its size is the number of ranks.",
 )
 @reading_options
 @click.option("--task", metavar="NAME|FILE.py:CLASS", help="Problem to solve.")
 @click.option("--dataset", metavar="NAME", help="Data set of the task.")
-@click.option("--data-dir", metavar="DIR", help="Where the data set's files are.")
+@click.option(
+    "--data-dir", metavar="DIR", type=click.Path(), help="Where the data set's files are."
+)
 @click.option("--algorithm", metavar="NAME", help="Method; 'sundsbo-mpi list' names them.")
 @click.option("--estimator", metavar="NAME", help="minibatch, momentum or storm.")
 @click.option("--iterations", type=int, metavar="K", help="Number of iterations.")
@@ -37,21 +45,29 @@ if TYPE_CHECKING:
 @click.option(
     "--config",
     metavar="FILE.toml",
+    type=click.Path(),
     help="Settings in tables run, topology, task, algorithm, output.",
+)
+@click.option(
+    "--like",
+    metavar="RUN.h5",
+    type=click.Path(),
+    help="The settings of an earlier run, below all others.",
 )
 @click.option(
     "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
 )
-@click.option("--output", metavar="FILE.h5", help="Run file; by default a new name.")
+@click.option(
+    "--print-config",
+    is_flag=True,
+    help="Start nothing: print all settings and where each is from, as a file for --config.",
+)
+@click.option(
+    "--output", metavar="FILE.h5", type=click.Path(), help="Run file; by default a new name."
+)
 @checkpoint_options
 @click.option("--overwrite", is_flag=True, help="Replace the run file, or trace, if it exists.")
-def command(
-    reading: Reading,
-    preset: str | None,
-    config: str | None,
-    sets: tuple[str, ...],
-    **flags: Any,
-) -> int:
+def command(reading: Reading, sets: tuple[str, ...], print_config: bool, **flags: Any) -> int:
     """Run a decentralised method; each MPI rank is one agent.
 
     \b
@@ -59,14 +75,44 @@ def command(
     mpirun -n 5 sundsbo-mpi --preset paper/toy --topology ring5.npz --algorithm sun-dsbo-ed
     mpirun -n 10 sundsbo-mpi --topology ring.npz --set 'algorithm.step_y={scale=0.1, power=0.5}'
 
-    Settings given later win: defaults, preset, config, flags, --set.
+    \b
+    sundsbo-mpi --preset paper/toy --print-config > run.toml
+    mpirun -n 10 sundsbo-mpi --like run.h5 --seed 1
+
+    Settings given later win: defaults, earlier run, preset, config, flags, --set.  The files that
+    an earlier run wrote stay as they are; what of its options another task or method does not have
+    is left out.
     """  # noqa: D301  (click takes the character \b, not a backslash)
+    request = _request(reading, sets, flags)
+    if print_config:
+        from sundsbo_mpi.cli.printing import print_settings
+
+        print_settings(request)
+        return 0
     from sundsbo_mpi.comm.world import load_mpi
 
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.config import Request
     from sundsbo_mpi.run import run
+
+    return run(request)
+
+
+def request_of(words: Sequence[str]) -> Request:
+    """Return what these arguments of the command ask for.
+
+    Raises:
+        click.UsageError: one of them is unknown, or has no value where it needs one.
+    """
+    params = command.make_context("run", list(words)).params
+    del params["print_config"]
+    reading = Reading(*(params.pop(name) for name in ("form", "weights", "undirected")))
+    return _request(reading, params.pop("sets"), params)
+
+
+def _request(reading: Reading, sets: tuple[str, ...], flags: dict[str, Any]) -> Request:
+    from sundsbo_mpi.config import Request
     from sundsbo_mpi.settings import flag_settings, merge
 
+    preset, file, like = (flags.pop(name) for name in ("preset", "config", "like"))
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
-    return run(Request(flags=layer, sets=sets, preset=preset, file=config))
+    return Request(flags=layer, sets=sets, preset=preset, file=file, like=like)

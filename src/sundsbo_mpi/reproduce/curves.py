@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sundsbo_mpi.figures import COLOURS, MARKERS, axis_label, new_figure, prepare, save_picture
+from sundsbo_mpi.pictures.figures import (
+    COLOURS,
+    MARKERS,
+    axis_label,
+    new_figure,
+    prepare,
+    save_picture,
+)
+from sundsbo_mpi.pictures.mean_curves import draw_mean, mean_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,21 +69,9 @@ def _legend(figure: Figure, axes: Axes, *, printed: bool) -> None:
 
 def _draw(panels: Sequence[Axes], cell: Cell, metric: str, number: int) -> None:
     runs = [run for run in cell.runs.values() if metric in run.curves]
-    if not runs:
-        return
-    curves = np.array([run.curves[metric] for run in runs])
-    ticks = (
-        runs[0].iteration,
-        np.mean([run.elapsed_s for run in runs], axis=0),
-        np.mean([run.agents["bytes_payload"].mean(axis=1) for run in runs], axis=0),
-    )
-    mean = curves.mean(axis=0)
-    std = curves.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros_like(mean)
-    every = max(len(mean) // 10, 1)
-    for axes, along in zip(panels, ticks, strict=True):
-        style = _style(number) | {"label": cell.method, "markevery": every, "markersize": 4}
-        axes.plot(along, mean, linewidth=1.4, **style)
-        axes.fill_between(along, mean - std, mean + std, color=style["color"], alpha=0.15)
+    if runs:
+        look = {"label": cell.method, "markersize": 4, "linewidth": 1.4}
+        draw_mean(panels, mean_curve(runs, metric), _style(number) | look)
 
 
 def _draw_printed(axes: Axes, experiment: Experiment, cell: Cell, number: int) -> None:

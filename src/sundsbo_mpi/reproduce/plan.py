@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.campaign import job as campaign
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.identity import identity
 from sundsbo_mpi.reproduce.topologies import topology_path
@@ -63,22 +64,15 @@ class Manner:
     """Print what would be started."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: which cell it belongs to, how it is started, and how its file is recognised."""
+@dataclass(frozen=True, kw_only=True)
+class Job(campaign.Job):
+    """One run, and which cell it belongs to."""
 
     method: str
     condition: str
     seed: int
-    agents: int
     topology: Topology
     topology_file: Path
-    arguments: tuple[str, ...]
-    """Of ``sundsbo-mpi run``."""
-    path: Path
-    wanted: Mapping[str, Any]
-    """The configuration in the form of ``identity``; empty where it was refused."""
-    refusal: str = ""
 
 
 def check(experiments: Sequence[Experiment], wish: Wish) -> None:
@@ -153,7 +147,17 @@ def _job(experiment: Experiment, condition: Condition, method: str, seed: int, w
         words += ["--set", text]
     words += ["--output", str(path), "--overwrite"]
     return Job(
-        method, condition.name, seed, agents, topology, file, tuple(words), path, wanted, refusal
+        title=f"{method}, {condition.name}, seed {seed}",
+        method=method,
+        condition=condition.name,
+        seed=seed,
+        agents=agents,
+        topology=topology,
+        topology_file=file,
+        arguments=tuple(words),
+        path=path,
+        wanted=wanted,
+        refusal=refusal,
     )
 
 

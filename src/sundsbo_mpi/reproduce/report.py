@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.campaign.running import log_path
+from sundsbo_mpi.campaign.tables import Table, markdown, rich_table
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.comparison import entries
 from sundsbo_mpi.reproduce.curves import draw
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.results import Cell, collect
-from sundsbo_mpi.reproduce.running import log_path
 from sundsbo_mpi.reproduce.speedup import averages_table, claims_table
-from sundsbo_mpi.reproduce.tables import Table, missing_table, tables
-from sundsbo_mpi.reproduce.writing import markdown, rich_table, write_entries
+from sundsbo_mpi.reproduce.tables import missing_table, tables
+from sundsbo_mpi.reproduce.writing import write_entries
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.reproduce.running import State, reason, state
-from sundsbo_mpi.runfile import read_run
+from sundsbo_mpi.campaign.running import finished_run, reason
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.plan import Job
@@ -64,8 +63,8 @@ def collect(planned: Iterable[Job]) -> list[Cell]:
         key = (job.condition, job.method)
         runs.setdefault(key, {})
         troubles.setdefault(key, {})
-        if not job.refusal and state(job) is State.FINISHED:
-            runs[key][job.seed] = read_run(job.path)
+        if not job.refusal and (run := finished_run(job)):
+            runs[key][job.seed] = run
         else:
             troubles[key][job.seed] = reason(job)
     return [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.campaign.tables import Table
 from sundsbo_mpi.reproduce.comparison import Entry, columns, contests, entries
 from sundsbo_mpi.reproduce.statistics import Spread, spread
 from sundsbo_mpi.texttable import DASH
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.reproduce.paper import Experiment
     from sundsbo_mpi.reproduce.results import Cell
-
-
-@dataclass(frozen=True)
-class Table:
-    """Text in rows below a title; the first ``words`` columns hold words, the others numbers."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    words: int = 1
 
 
 def tables(experiment: Experiment, cells: Sequence[Cell]) -> list[Table]:

@@ -13,11 +13,12 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.campaign.tables import Table
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
 from sundsbo_mpi.reproduce.results import collect
 from sundsbo_mpi.reproduce.statistics import spread
-from sundsbo_mpi.reproduce.tables import Table, number
+from sundsbo_mpi.reproduce.tables import number
 from sundsbo_mpi.settings import preset, read_toml
 
 if TYPE_CHECKING:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.figures import check_picture, new_figure, save_picture
+from sundsbo_mpi.pictures.figures import check_picture, new_figure, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from sundsbo_mpi.topology.mixing import Mixing
 
@@ -37,7 +39,7 @@ def draw_weights(weights: Mixing, path: str) -> None:
     )
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
-    _draw_graph(axes, weights)
+    draw_graph(axes, weights.mean, weights.edges(), symmetric=weights.symmetric)
     save_picture(figure, path, bbox="tight")
 
 
@@ -48,18 +50,26 @@ def _smallest(weights: Mixing) -> str:
     return f", smallest eigenvalue {bound}{round(weights.lambda_min, 9) + 0.0:.4g}"
 
 
-def _draw_graph(axes: Axes, weights: Mixing) -> None:
+def draw_graph(axes: Axes, mean: csr_array, edges: NDArray[np.int64], *, symmetric: bool) -> None:
+    """Draw agents as numbered discs, and edges as wide as their weights.
+
+    Args:
+        axes: Where to draw.
+        mean: W, or the average of the W_k, (n, n).
+        edges: Pairs of a sender and a receiver, (E, 2).
+        symmetric: Whether both directions of a link are one line, without an arrow.
+    """
     import networkx as nx
 
-    edges, mean = weights.edges(), weights.mean
-    if weights.symmetric:
+    agents = mean.shape[0]
+    if symmetric:
         edges = edges[edges[:, 0] < edges[:, 1]]
-    graph = nx.Graph() if weights.symmetric else nx.DiGraph()
-    graph.add_nodes_from(range(weights.agents))
+    graph = nx.Graph() if symmetric else nx.DiGraph()
+    graph.add_nodes_from(range(agents))
     graph.add_edges_from(edges.tolist())
     shares = np.array([mean[j, i] for i, j in edges])
-    size = min(600.0, 12000 / weights.agents)
-    scale = min(6.0, 24 / weights.agents**0.5) / max(shares, default=1)
+    size = min(600.0, 12000 / agents)
+    scale = min(6.0, 24 / agents**0.5) / max(shares, default=1)
     place = _layout(graph)
     nx.draw_networkx_edges(
         graph,
@@ -73,7 +83,7 @@ def _draw_graph(axes: Axes, weights: Mixing) -> None:
     nx.draw_networkx_nodes(
         graph, place, ax=axes, node_size=size, node_color=AGENT_COLOUR, edgecolors=TEXT_COLOUR
     )
-    if weights.agents <= LABELLED_UP_TO:
+    if agents <= LABELLED_UP_TO:
         nx.draw_networkx_labels(
             graph, place, ax=axes, font_size=max(4.0, size**0.5 * 0.45), font_color=TEXT_COLOUR
         )

@@ -21,12 +21,14 @@ from sundsbo_mpi.topology.matrices import WRITERS, keeping, read_matrix
 from sundsbo_mpi.topology.mixing import Mixing
 from sundsbo_mpi.topology.reading import FORMATS, GRAPH_SUFFIXES, MATRIX_SUFFIXES, Reading
 from sundsbo_mpi.topology.redrawn import Redrawn
+from sundsbo_mpi.topology.run_files import weights_of_run
 from sundsbo_mpi.topology.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BY_NAME = Reading()
+RUN_SUFFIX = ".h5"
 LONGEST_REASON = 300
 """Characters of what a parser says, which may quote the whole file."""
 
@@ -50,12 +52,20 @@ def read_weights(path: str, reading: Reading = BY_NAME) -> Loaded:
     """Read a weight matrix, a sequence, or a graph that gets weights; the file may be gzipped.
 
     Args:
-        path: The file; its suffix (before .gz) says the format unless ``reading`` does.
+        path: The file; its suffix (before .gz) says the format unless ``reading`` does.  That of a
+            run, .h5, has the weights that its agents mixed with.
         reading: The choices that the file leaves open.
 
     Raises:
         UsageError: The file is missing, damaged, of no known format, or holds a bad matrix.
     """
+    if Path(path).suffix.lower() == RUN_SUFFIX and reading == BY_NAME:
+        weights, node_ids = weights_of_run(path)
+        return Loaded(weights, (), node_ids)
+    return _read(path, reading)
+
+
+def _read(path: str, reading: Reading) -> Loaded:
     form, name = _format(path, reading), printable(Path(path).name)
     graph = form in PARSERS
     if not graph and (reading.weights is not None or reading.undirected):

@@ -1,4 +1,4 @@
-"""Starting a launcher that does not outlive the reproduction, one reproduction per directory."""
+"""Starting a launcher that does not outlive its campaign, one campaign per directory."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """Keep other reproductions from starting runs whose files are in ``directory``.
+    """Keep other campaigns from starting runs whose files are in ``directory``.
 
-    Launchers inherit the lock, so that it also holds while one outlives a reproduction that was
-    killed outright.
+    Launchers inherit the lock, so that it also holds while one outlives a campaign that was killed
+    outright.
 
     Raises:
         UsageError: another one is at work there.
@@ -74,7 +74,7 @@ def alone(directory: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"another reproduction is starting runs in '{directory}', or its last run has not "
+                f"another command is starting runs in '{directory}', or its last run has not "
                 "ended: wait for it, or choose another directory with --out."
             ) from None
         except OSError:

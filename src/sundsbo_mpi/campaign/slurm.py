@@ -1,4 +1,4 @@
-"""The missing runs as a Slurm job array, and a job after it that compares."""
+"""Runs as a Slurm job array, and a job after it that looks at what came out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.campaign.running import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce.running import command
 
 if TYPE_CHECKING:
-    from sundsbo_mpi.reproduce.plan import Job
+    from sundsbo_mpi.campaign.job import Job
 
 
-def array_script(todo: Sequence[Job], launcher: str, logs: Path) -> str:
+def array_script(todo: Sequence[Job], launcher: str, logs: Path, name: str) -> str:
     """Return a batch script with one array task per run.
 
     Account, partition and time limit are left to sbatch's own environment variables
@@ -25,6 +25,7 @@ def array_script(todo: Sequence[Job], launcher: str, logs: Path) -> str:
         todo: The runs.
         launcher: How ranks are started inside an allocation, such as ``srun -n {n}``.
         logs: The directory of the tasks' output.
+        name: Of the job.
 
     Raises:
         UsageError: Slurm could not read the name of that directory.
@@ -38,7 +39,7 @@ def array_script(todo: Sequence[Job], launcher: str, logs: Path) -> str:
         f"{number}) exec {shlex.join(command(job, launcher))} ;;" for number, job in enumerate(todo)
     )
     return f"""#!/bin/bash
-#SBATCH --job-name=sundsbo-reproduce
+#SBATCH --job-name={name}
 #SBATCH --array=0-{len(todo) - 1}
 #SBATCH --ntasks={max(job.agents for job in todo)}
 #SBATCH --output="{logs}/%A_%a.log"
@@ -50,11 +51,11 @@ esac
 
 
 def submit(script: Path, again: Sequence[str]) -> tuple[str, str]:
-    """Submit the array, and a job that collects once it has ended; return both job numbers.
+    """Submit the array, and a job that goes on once it has ended; return both job numbers.
 
     Args:
         script: The array's script.
-        again: The command that compares what is there.
+        again: The command of the job after it.
 
     Raises:
         UsageError: there is no sbatch, or it refuses one of the two.
@@ -64,7 +65,7 @@ def submit(script: Path, again: Sequence[str]) -> tuple[str, str]:
         return array, _collecting(script.parent, array, again)
     except UsageError as error:
         raise UsageError(
-            f"job {array} has the runs, but none compares them after it: {error} Once it has "
+            f"job {array} has the runs, but none looks at them after it: {error} Once it has "
             "ended, give the same command with --collect in place of --submit."
         ) from None
 

@@ -1,0 +1,92 @@
+"""``sundsbo-mpi sweep``: many settings tried beside one another and ranked on validation data."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sundsbo_mpi.errors import UsageError
+
+HOW = """The file is a configuration with one table more:
+
+\b
+[sweep]
+metric = "validation_accuracy"  # never a test metric
+seeds = 3
+finer = 1                       # then a finer grid around the best
+refine = ["algorithm.step_x"]   # of this setting alone; by default of all
+[sweep.over]
+algorithm.step_x = [30.0, 100.0, 300.0]
+algorithm.gamma = {low = 1.0, high = 100.0, points = 3}
+[topology]
+file = "ring.npz"
+
+With search = "random" and samples = 20, so many are drawn.  preset and config name what lies
+below the file's own tables.  Finished runs are used again and interrupted ones go on from their
+checkpoints, so the same command goes on where an earlier one stopped; a run that failed is not
+tried again unless its file is removed.  The table comes as Markdown and CSV, and the best
+setting as best.toml for 'sundsbo-mpi --config'.
+"""
+
+
+@click.command(epilog=HOW)
+@click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.option(
+    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting of all runs."
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Of run files and tables; by default the file's name without .toml.",
+)
+@click.option("--launcher", metavar="'mpirun -n {n}'", help="How n ranks are started.")
+@click.option("--collect", is_flag=True, help="Start nothing: rank the runs that are there.")
+@click.option("--submit", is_flag=True, help="Give the missing runs to Slurm as a job array.")
+@click.option(
+    "--after",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Take the first N stages as they are.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the commands, or the array's script.")
+def command(
+    file: Path, sets: tuple[str, ...], out: Path | None, launcher: str | None, **how: Any
+) -> None:
+    """Try settings on a grid or at random, and rank them by a validation metric.
+
+    \b
+    sundsbo-mpi sweep steps.toml
+    sundsbo-mpi sweep steps.toml --set algorithm.name=sun-dsbo-extra --out extra
+    sundsbo-mpi sweep steps.toml --submit --launcher 'srun -n {n}'
+    """  # noqa: D301  (click takes the character \b, not a backslash)
+    from sundsbo_mpi.campaign.running import default_launcher
+    from sundsbo_mpi.campaign.telling import telling
+    from sundsbo_mpi.sweep.performing import Manner, Performer
+    from sundsbo_mpi.sweep.planning import Planner
+    from sundsbo_mpi.sweep.reading import read_sweep
+    from sundsbo_mpi.sweep.report import report
+    from sundsbo_mpi.sweep.stages import search
+    from sundsbo_mpi.texttable import console as new_console
+
+    sweep = read_sweep(file, sets)
+    directory = (_folder(file) if out is None else out).absolute()
+    console = new_console()
+    launcher = default_launcher() if launcher is None else launcher
+    performer = Performer(directory, sweep.options.metric, launcher, console, Manner(**how))
+    with telling(directory, console):
+        results = search(Planner(sweep, directory), performer.perform)
+        if results is not None:
+            report(results, sweep, directory, shlex.join(sys.argv[1:]), console)
+
+
+def _folder(file: Path) -> Path:
+    """Return where the files go unless the user says so."""
+    if file.suffix != ".toml":
+        raise UsageError(f"'{file}' does not end in .toml: say where the files go with --out DIR.")
+    return Path(file.stem)

@@ -1,0 +1,126 @@
+"""From settings to runs: one for every setting and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.algorithms import Horizon, method
+from sundsbo_mpi.campaign.job import Job
+from sundsbo_mpi.config import Config, Request, resolved
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.identity import identity
+from sundsbo_mpi.tables import TopologyOptions
+from sundsbo_mpi.toml_text import value_text
+from sundsbo_mpi.topology import Reading, read_weights
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.sweep.reading import Sweep
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One value of everything that varies, and the runs with it."""
+
+    stage: int
+    settings: Mapping[str, Any]
+    """Values by ``table.key``."""
+    jobs: tuple[Job, ...] = ()
+    """One for every seed, none where the configuration was refused."""
+    wanted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What its runs ask for over the defaults, by table."""
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the runs of a sweep, whose files are all below ``directory``."""
+
+    sweep: Sweep
+    directory: Path
+
+    def trial(self, stage: int, settings: Mapping[str, Any]) -> Trial:
+        """Plan the runs with these settings, values by ``table.key``.
+
+        Raises:
+            UsageError: there is no topology, or it cannot be read.
+        """
+        options = self.sweep.options
+        own = tuple(f"{name}={value_text(value)}" for name, value in settings.items())
+        sets = (*self.sweep.sets, *own)
+        try:
+            found = resolved(Request(sets=sets, preset=options.preset, file=options.config))
+            _require_algorithm(found.config)
+        except UsageError as error:
+            return Trial(stage, settings, refusal=str(error))
+        first = found.config.run.seed
+        jobs = [self._job(found.config, sets, seed) for seed in range(first, first + options.seeds)]
+        titled = [replace(job, title=f"{', '.join(own)}, {job.title}") for job in jobs]
+        return Trial(stage, settings, tuple(titled), found.wanted())
+
+    def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
+        config = replace(config, run=replace(config.run, seed=seed))
+        agents, sha256 = _network(config.topology)
+        wanted = identity(config.as_dict())
+        # Files of the same name may have other contents next time.
+        parts = [wanted, agents, sha256, _source(config.task["name"])]
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+        task = config.task["name"].rpartition(":")[2]
+        name = f"{task}_{config.algorithm['name']}_seed{seed}_{digest}"
+        path, checkpoint = self.directory / "runs" / f"{name}.h5", self.checkpoints / name
+        every = (*sets, f"run.seed={seed}")
+        words = [*self._base(), *(word for text in every for word in ("--set", text))]
+        words += ["--output", str(path), "--checkpoint", str(checkpoint), "--overwrite"]
+        return Job(
+            title=f"seed {seed}",
+            agents=agents,
+            arguments=tuple(words),
+            path=path,
+            wanted=wanted,
+            checkpoint=checkpoint,
+        )
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the runs keep their checkpoints, a folder each."""
+        return self.directory / "checkpoints"
+
+    def _base(self) -> list[str]:
+        options = self.sweep.options
+        named = (("--preset", options.preset), ("--config", options.config))
+        return [word for flag, value in named if value is not None for word in (flag, value)]
+
+
+def _require_algorithm(config: Config) -> None:
+    """Refuse options that the method cannot be built with."""
+    entry = method(config.algorithm["name"])
+    agents, _ = _network(config.topology)
+    horizon = Horizon(agents, max(1, config.run.iterations))
+    entry.build(entry.options(**config.algorithm_options), horizon)
+
+
+def _network(topology: TopologyOptions) -> tuple[int, str]:
+    """Return how many agents a topology has, and the digest of its weights."""
+    if not topology.file:
+        raise UsageError(
+            "no topology: the sweep's file needs one, as in file = 'ring.npz' below [topology]."
+        )
+    return _weights(topology.file, Reading(topology.format, topology.weights, topology.undirected))
+
+
+@cache
+def _weights(file: str, reading: Reading) -> tuple[int, str]:
+    weights = read_weights(file, reading).weights
+    return weights.agents, weights.sha256
+
+
+@cache
+def _source(task: str) -> str:
+    """Return the digest of a user's task file, "" for other tasks."""
+    file = task.rpartition(":")[0]
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file.endswith(".py") else ""
