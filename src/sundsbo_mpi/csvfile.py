@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,24 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[s
         UsageError: The file cannot be written.
     """
     header = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+    _write(path, header, ([row.get(name) for name in header] for row in rows))
+
+
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of equal length, as ``write_csv`` writes rows.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    _write(path, list(columns), zip(*columns.values(), strict=True))
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, header)
-            writer.writeheader()
-            writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows(map(_plain, row) for row in rows)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"cannot write '{path}': {reason}; choose another name.") from error

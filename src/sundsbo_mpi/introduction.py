@@ -10,6 +10,7 @@ import numpy as np
 
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.provenance import other_techniques
+from sundsbo_mpi.runfile.schema import LABEL_COUNTS
 
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.tally import Tally
@@ -32,10 +33,28 @@ def facts_of_agents(tally: Tally, site: Site, task: Task, *, shared: bool) -> Fa
         "validation_samples": getattr(task, "validation_samples", 0),
         "oversubscribed": crowd.fact if crowd else "",
     }
-    everyone = tally.everyone(own) if shared else tally.gather(own)
+    counts = {name: _counted(getattr(task, name, ())) for name in LABEL_COUNTS}
+    everyone = tally.everyone((own, counts)) if shared else tally.gather((own, counts))
     if everyone is None:
         return None
-    return {name: np.array([facts[name] for facts in everyone]) for name in own}
+    facts = {name: np.array([fact[name] for fact, _ in everyone]) for name in own}
+    return facts | {
+        name: table
+        for name in counts
+        if (table := _table([counted[name] for _, counted in everyone])).size
+    }
+
+
+def _counted(counts: Any) -> list[int]:
+    """Return the samples of every class, none where a task of the user's means something else."""
+    array = np.asarray(counts)
+    return array.tolist() if array.ndim == 1 and array.dtype.kind in "iu" else []
+
+
+def _table(counts: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+    """Return the agents' counts as (n, C): whoever names fewer classes has none of the others."""
+    classes = max(map(len, counts))
+    return np.array([[*own, *[0] * (classes - len(own))] for own in counts], dtype=np.int64)
 
 
 def introduce(prepared: Prepared, site: Site, task: Task, facts: Facts, reporter: Reporter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,6 +17,14 @@ ROW_SECONDS = 1.0
 LOG_SECONDS = 5.0
 HEADLINES = ("test_accuracy", "weight_gap", "error_bilevel_x", "error_penalised_x", "upper_loss")
 """Task metrics worth a place on the progress line; without any of them, the task's first two."""
+
+
+def headline(task: Mapping[str, float], consensus: Mapping[str, float]) -> str:
+    """Say of an evaluation what matters most, in a few words."""
+    shown = [name for name in HEADLINES if name in task] or list(task)[:2]
+    words = [f"{name} {task[name]:.4g}" for name in shown]
+    words += [f"consensus {v} {e:.2g}" for v, e in consensus.items() if v == "y"]
+    return ", ".join(words)
 
 
 class Reporter:
@@ -67,16 +76,12 @@ class Reporter:
 
     def row(self, row: Row) -> None:
         """Show the headline metrics of an evaluation."""
-        shown = [name for name in HEADLINES if name in row.task] or list(row.task)[:2]
-        words = [f"{name} {row.task[name]:.4g}" for name in shown]
-        words += [f"consensus {v} {e:.2g}" for v, e in row.consensus.items() if v == "y"]
+        words = headline(row.task, row.consensus)
         if not self._bar.disable:
-            self._bar.update(
-                self._line, completed=row.iteration, description=", ".join(words), refresh=True
-            )
+            self._bar.update(self._line, completed=row.iteration, description=words, refresh=True)
         elif row.iteration in {0, self._iterations} or self._waited(ROW_SECONDS):
             self._shown = time.monotonic()
-            self.say(f"iteration {row.iteration}/{self._iterations}: {', '.join(words)}")
+            self.say(f"iteration {row.iteration}/{self._iterations}: {words}")
 
     def __enter__(self) -> Reporter:
         """Start the bar."""

@@ -94,6 +94,7 @@ def attributes(prepared: Prepared, library: str, oversubscribed: str) -> Attribu
         "mpi_library": library,
         "transport": prepared.transport,
         "oversubscribed": oversubscribed,
+        "notes": json.dumps(prepared.notes),
         "hdf5": h5py.version.hdf5_version,
     }
     if weights.lambda_min is not None:

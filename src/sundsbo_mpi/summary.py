@@ -6,7 +6,7 @@ import re
 import shlex
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
@@ -17,7 +17,7 @@ from sundsbo_mpi.texttable import DASH, number, size, table
 from sundsbo_mpi.topology import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
 
@@ -30,14 +30,21 @@ EVENTS = 10
 """How many events are told, the last ones."""
 
 
+class Lines(NamedTuple):
+    """A table: the names of its columns, and its rows of texts."""
+
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
 def render_summary(run: RunData) -> RenderableType:
     """Say what ran and how it ended, what it reached, and what it cost the agents.
 
     Every number comes from the rows that count, so that a running or killed run has a summary too.
     """
-    parts: list[RenderableType] = [_facts(run)]
+    parts: list[RenderableType] = [listed([*facts(run).items(), *events(run), *_advice(run)])]
     if run.rows:
-        parts += [_metrics(run), _variables(run), _costs(run)]
+        parts += [table(*lines) for lines in (metrics(run), variables(run), costs(run))]
     else:
         parts.append(Text("no evaluation has been written yet"))
     return Group(*parts)
@@ -50,43 +57,52 @@ def direction(metric: str) -> int:
     return int(any(word in metric for word in HIGHER))
 
 
-def _facts(run: RunData) -> Table:
+def facts(run: RunData) -> dict[str, str]:
+    """Return what ran where, and how far it has come, by name."""
     about = run.attributes
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold")
-    facts.add_column(overflow="fold")
-    rows = (
-        ("run", run.path),
-        ("status", _status(run)),
-        ("task", _join(about, "task", "dataset")),
-        ("algorithm", _join(about, "algorithm", "techniques", "estimator", "messages")),
-        ("agents", f"{run.agent_count} on {_hosts(run)}"),
-        ("topology", _topology(run)),
-        ("iterations", _iterations(run)),
-        ("seed", about.get("seed", DASH)),
-        ("time", _time(run)),
-        ("MPI", library(str(about.get("mpi_library", DASH)))),
-        *_events(run),
-        *_advice(run),
-    )
+    return {
+        "run": str(run.path),
+        "status": status(run),
+        "task": _join(about, "task", "dataset"),
+        "algorithm": _join(about, "algorithm", "techniques", "estimator", "messages"),
+        "agents": f"{run.agent_count} on {_hosts(run)}",
+        "topology": _topology(run),
+        "iterations": _iterations(run),
+        "seed": str(about.get("seed", DASH)),
+        "time": _time(run),
+        "MPI": library(str(about.get("mpi_library", DASH))),
+    }
+
+
+def listed(rows: Iterable[tuple[str, RenderableType]]) -> Table:
+    """Return names and what is to be said of each, one below the other."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column(overflow="fold")
     for name, value in rows:
         # Text, not str: names of files and topologies may hold rich's square brackets.
-        facts.add_row(name, Text(str(value)))
-    return facts
+        grid.add_row(name, Text(value) if isinstance(value, str) else value)
+    return grid
 
 
-def _status(run: RunData) -> str:
+def status(run: RunData) -> str:
+    """Say how the run ended, or when its file was last written."""
     if run.status != "running":
         return f"{run.status} {run.attributes['ended']}"
-    age = (datetime.now(UTC) - run.modified).total_seconds()
-    return f"running, or killed (last written {_duration(max(age, 0.0))} ago)"
+    return f"running, or killed (last written {duration(age(run))} ago)"
 
 
-def _events(run: RunData) -> list[tuple[str, str]]:
-    shown = run.events[-EVENTS:]
+def age(run: RunData) -> float:
+    """Return the seconds since the file was last written; 0 where its clock is ahead of ours."""
+    return max((datetime.now(UTC) - run.modified).total_seconds(), 0.0)
+
+
+def events(run: RunData, most: int = EVENTS) -> list[tuple[str, str]]:
+    """Return the last events as rows of ``listed``."""
+    shown = run.events[-most:]
     words = [f"iteration {e.iteration}, {e.time}: {e.sentence}" for e in shown]
-    if len(run.events) > EVENTS:
-        words.insert(0, f"{len(run.events) - EVENTS} earlier ones")
+    if len(run.events) > most:
+        words.insert(0, f"{len(run.events) - most} earlier ones")
     return [("" if place else "events", said) for place, said in enumerate(words)]
 
 
@@ -132,7 +148,7 @@ def _iterations(run: RunData) -> str:
 def _time(run: RunData) -> str:
     if not run.rows:
         return DASH
-    return f"{_duration(run.elapsed_s[-1])} of training, {_duration(run.wall_s[-1])} in all"
+    return f"{duration(run.elapsed_s[-1])} of training, {duration(run.wall_s[-1])} in all"
 
 
 def library(version: str) -> str:
@@ -141,7 +157,8 @@ def library(version: str) -> str:
     return " ".join(re.split(r"[,\n]", version)[0].split())
 
 
-def _metrics(run: RunData) -> RenderableType:
+def metrics(run: RunData) -> Lines:
+    """Return what the metrics were at first, at best and at last."""
     rows = []
     for name, curve in run.curves.items():
         if "/" in name or np.isnan(curve).all():
@@ -151,10 +168,11 @@ def _metrics(run: RunData) -> RenderableType:
             where = int(np.nanargmax(direction(name) * curve))
             best, at = number(curve[where]), str(run.iteration[where])
         rows.append((name, number(curve[0]), best, at, number(curve[-1])))
-    return table(("metric", "first", "best", "at", "last"), rows)
+    return Lines(("metric", "first", "best", "at", "last"), rows)
 
 
-def _variables(run: RunData) -> RenderableType:
+def variables(run: RunData) -> Lines:
+    """Return how far the agents were apart in every variable."""
     rows = [
         (
             *(name, number(curve[0]), _largest(curve), number(curve[-1])),
@@ -162,10 +180,11 @@ def _variables(run: RunData) -> RenderableType:
         )
         for name, curve in run.consensus.items()
     ]
-    return table(("variable", "consensus", "largest", "last", "invariant, largest"), rows)
+    return Lines(("variable", "consensus", "largest", "last", "invariant, largest"), rows)
 
 
-def _costs(run: RunData) -> RenderableType:
+def costs(run: RunData) -> Lines:
+    """Return what the agents have spent since the start of the run."""
     rows = []
     for name, counted in run.agents.items():
         last = counted[-1]
@@ -174,7 +193,7 @@ def _costs(run: RunData) -> RenderableType:
         shown = [show(pick(last)) for pick in (np.min, np.median, np.max)]
         total = DASH if name.startswith("rounds") else show(last.sum())
         rows.append((name.replace("_", " "), *shown, total))
-    return table(("per agent", "min", "median", "max", "all agents"), rows)
+    return Lines(("per agent", "min", "median", "max", "all agents"), rows)
 
 
 def _largest(curve: Iterable[float]) -> str:
@@ -182,7 +201,8 @@ def _largest(curve: Iterable[float]) -> str:
     return number(max(known)) if known else DASH
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Write seconds as people say them, in hours, minutes or seconds."""
     if seconds < 60:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -10,11 +10,15 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from measured_runs import write
 from synthetic_run import CONFIG, plan, row
 
 from sundsbo_mpi.cli.plot import command
+from sundsbo_mpi.compare.groups import apart, group
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import choose_metric, labels
+from sundsbo_mpi.pictures.figures import choose_metric, choose_metrics
+from sundsbo_mpi.pictures.mean_curves import mean_curve
+from sundsbo_mpi.pictures.runs import labels
 from sundsbo_mpi.runfile import RunFile, read_run
 
 
@@ -123,7 +127,88 @@ def relabelled(tmp_path, *changes):
     ],
 )
 def test_labels_say_what_sets_the_runs_apart(tmp_path, changes, expected):
-    assert labels(relabelled(tmp_path, *changes)) == expected
+    assert labels(group(relabelled(tmp_path, *changes))) == expected
+
+
+def seeds(tmp_path, *curves):
+    """Runs that differ in their seed, with a metric's values, payload and seconds of their own."""
+    return [
+        write(
+            tmp_path / f"{seed}.h5",
+            curve,
+            seed=seed,
+            seconds=0.1 * (1 + seed),
+            payload=[1000 * (1 + seed)] * 3,
+        )
+        for seed, curve in enumerate(curves)
+    ]
+
+
+def test_seeds_are_one_curve_with_a_band(tmp_path, drawn):
+    paths = seeds(tmp_path, (10.0, 50.0, 80.0), (30.0, 60.0, 80.0), (20.0, 70.0, 80.0))
+    plot(*paths, "-o", tmp_path / "a.png")
+    axes = drawn[0].axes
+    mean = [20.0, 60.0, 80.0]
+    for panel, ticks in zip(axes, ([0, 10, 20], [7, 9, 11], [7, 20007, 40007]), strict=True):
+        averaged, local = panel.get_lines()
+        np.testing.assert_allclose(averaged.get_xdata(), ticks)
+        np.testing.assert_allclose(averaged.get_ydata(), mean)
+        np.testing.assert_allclose(local.get_ydata(), np.array(mean) - 1)
+        (band,) = panel.collections
+        low, high = band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices
+        assert low == pytest.approx(10.0)  # the sample deviation of 10, 30 and 20 is 10
+        np.testing.assert_allclose(high[high[:, 0] == ticks[1], 1], [50.0, 70.0])
+    (legend,) = drawn[0].legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[0] == "sun-dsbo-gt, 3 seeds"
+    assert names[-1] == "band: standard deviation over seeds"
+
+
+def test_seeds_apart(tmp_path, drawn):
+    paths = seeds(tmp_path, (10.0, 50.0, 80.0), (30.0, 60.0, 80.0))
+    plot(*paths, "-o", tmp_path / "a.png", "--apart")
+    names = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert names[:2] == ["sun-dsbo-gt, seed 0", "sun-dsbo-gt, seed 1"]
+    assert len(drawn[0].axes[0].get_lines()) == 4
+    assert [one.label for one in apart([read_run(path) for path in paths])] == [
+        "1 sun-dsbo-gt, seed 0",
+        "2 sun-dsbo-gt, seed 1",
+    ]
+
+
+def test_seeds_count_where_all_were_evaluated(tmp_path):
+    long, short = seeds(tmp_path, (10.0, 50.0, 80.0), (30.0, 60.0))
+    curve = mean_curve([read_run(long), read_run(short)], "test_accuracy")
+    assert curve.along[0].tolist() == [0, 10]
+    assert curve.mean.tolist() == [20.0, 55.0]
+    other = write(tmp_path / "other.h5", (30.0, 70.0, 90.0), every=20)  # at 0, 20 and 40
+    curve = mean_curve([read_run(long), read_run(other)], "test_accuracy")
+    assert curve.along[0].tolist() == [0, 20]
+    assert curve.mean.tolist() == [20.0, 75.0]
+
+
+def test_several_metrics_are_rows(tmp_path, drawn):
+    data = make(tmp_path / "a.h5")
+    wish = ("--metric", "consensus/*", "--metric", "*loss", "--metric", "test_accuracy")
+    plot(tmp_path / "a.h5", "-o", tmp_path / "a.svg", *wish)
+    axes = drawn[0].axes
+    assert len(axes) == 15
+    assert [panel.get_ylabel() for panel in axes[::3]] == [
+        *(f"consensus error of {v}" for v in data.consensus),
+        "test loss",
+        "test accuracy (%)",
+    ]
+    assert [bool(panel.get_xlabel()) for panel in axes] == [False] * 12 + [True] * 3
+    np.testing.assert_array_equal(axes[12].get_lines()[0].get_ydata(), data.task["test_accuracy"])
+
+
+def test_patterns_leave_the_dashed_curves_out(tmp_path):
+    run = make(tmp_path / "a.h5")
+    assert choose_metrics([run], ["test*", "*loss"]) == ["test_loss", "test_accuracy"]
+    assert choose_metrics([run], ["test_accuracy_local"]) == ["test_accuracy_local"]
+    assert choose_metrics([run], []) == ["test_accuracy"]
+    with pytest.raises(UsageError, match=r"unknown metric of all these runs 'none\*'"):
+        choose_metrics([run], ["test*", "none*"])
 
 
 def test_runs_keep_apart_in_the_legend(tmp_path, drawn):

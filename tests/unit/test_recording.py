@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import fcntl
+import json
 import os
 from types import SimpleNamespace
 
@@ -51,6 +52,7 @@ def recorder(path, weights=COMPLETE, resumed_from=None, **run):
         node_ids=("a", "b", "c"),
         about=SimpleNamespace(agents=3, numbers=range(3)),
         transport="messages",
+        notes=("a note",),
         resumption=resumption if resumed_from else None,
     )
     facts = {**plan().agents_info, "oversubscribed": np.array(["", "", ""])}
@@ -135,6 +137,7 @@ def test_other_weights_are_noted_with_the_resume(tmp_path):
     dense[weights["row"], weights["column"]] = weights["value"]
     np.testing.assert_array_equal(dense, LINE.matrix.toarray())
     assert data.attributes["topology_sha256"] == COMPLETE.sha256
+    assert json.loads(data.attributes["notes"]) == ["a note"]
     assert data.edge_bytes.shape == (4, 6)
 
 

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import BUILDERS
-from sundsbo_mpi.topology.draw import _draw_graph, draw_weights
+from sundsbo_mpi.topology.draw import draw_graph, draw_weights
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 250, 600])
@@ -25,7 +25,7 @@ def test_a_picture_is_written(tmp_path, n):
 def test_edges_are_as_wide_as_their_weights_and_agents_are_numbered():
     weights = BUILDERS["exponential"](10)
     axes = Figure().add_subplot()
-    _draw_graph(axes, weights)
+    draw_graph(axes, weights.mean, weights.edges(), symmetric=True)
     widths = np.unique(np.round(axes.collections[0].get_linewidths(), 9))
     assert len(widths) == 2
     assert widths[1] == pytest.approx(2 * widths[0])

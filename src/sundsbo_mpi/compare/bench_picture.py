@@ -11,7 +11,7 @@ from sundsbo_mpi.bench.parts import ALL
 from sundsbo_mpi.bench.record import NOTHING, Key
 from sundsbo_mpi.compare.bench_facts import all_keys, words
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import new_figure, save_picture, style
+from sundsbo_mpi.pictures.figures import new_figure, save_picture, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

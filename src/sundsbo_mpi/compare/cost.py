@@ -48,22 +48,36 @@ def cost(run: RunData) -> Cost:
     """Measure a run from its first evaluation to its last: what comes before both is start-up."""
     spent = {name: _per_iteration(run, counted) for name, counted in run.agents.items()}
     missing = np.full(run.agent_count, math.nan)
-    phases = {name: spent.get(f"seconds_{name}", missing) for name in PHASES}
-    known = {name: own for name, own in phases.items() if not np.isnan(own).all()}
+    known = split(run)
     training = sum(float(own.mean()) for name, own in known.items() if name != OUTSIDE)
     seconds = float(_per_iteration(run, run.elapsed_s))
-    own_work = [own for name, own in known.items() if name not in NOT_OWN]
     payload = spent.get("bytes_payload", missing)
     return Cost(
         seconds=seconds,
         bytes={name: float(spent.get(f"bytes_{name}", missing).mean()) for name in BYTES},
-        phases={name: float(own.mean()) for name, own in phases.items()},
+        phases={name: float(known.get(name, missing).mean()) for name in PHASES},
         other=seconds - training,
         rounds=float(spent.get("rounds", missing).mean()),
         messages=float(spent.get("messages", missing).mean()),
-        slowest=_uneven(np.sum(own_work, axis=0) if own_work else missing),
+        slowest=_uneven(own_work(run)),
         busiest=_uneven(payload),
     )
+
+
+def split(run: RunData) -> dict[str, NDArray[Any]]:
+    """Return the seconds of every phase per iteration, (n,), those that the file lacks left out."""
+    spent = {
+        phase: _per_iteration(run, run.agents[f"seconds_{phase}"])
+        for phase in PHASES
+        if f"seconds_{phase}" in run.agents
+    }
+    return {phase: own for phase, own in spent.items() if not np.isnan(own).all()}
+
+
+def own_work(run: RunData) -> NDArray[Any]:
+    """Return the agents' own seconds per iteration, (n,): all phases but waiting and evaluation."""
+    own = [spent for phase, spent in split(run).items() if phase not in NOT_OWN]
+    return np.sum(own, axis=0) if own else np.full(run.agent_count, math.nan)
 
 
 def _per_iteration(run: RunData, series: NDArray[Any]) -> NDArray[Any]:

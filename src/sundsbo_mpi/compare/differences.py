@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.compare.groups import Group, configuration, weights_of
-from sundsbo_mpi.figures import flatten
+from sundsbo_mpi.pictures.labels import flatten
 from sundsbo_mpi.runfile import RunData
 from sundsbo_mpi.texttable import DASH
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sundsbo_mpi.compare.environment import environment
-from sundsbo_mpi.figures import short_labels
+from sundsbo_mpi.pictures.labels import short_labels
 from sundsbo_mpi.reproduce.statistics import Spread, spread
 from sundsbo_mpi.runfile import RunData
 
@@ -69,6 +69,17 @@ def group(runs: Sequence[RunData]) -> list[Group]:
         Group(number, name, of_group)
         for number, (name, of_group) in enumerate(zip(names, members, strict=True), 1)
     ]
+
+
+def apart(runs: Sequence[RunData]) -> list[Group]:
+    """Make a group of every run, whatever its seed, which may be part of its name."""
+    seeds = [{"seed": run.config.get("run", {}).get("seed")} for run in runs]
+    alone = [
+        replace(_for_label(run), config={**_for_label(run).config, "run": seed})
+        for run, seed in zip(runs, seeds, strict=True)
+    ]
+    names = zip(short_labels(alone), runs, strict=True)
+    return [Group(number, name, [run]) for number, (name, run) in enumerate(names, 1)]
 
 
 def configuration(run: RunData) -> dict[str, Any]:

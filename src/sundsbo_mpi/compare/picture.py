@@ -10,8 +10,7 @@ import numpy as np
 
 from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.compare.cost import cost
-from sundsbo_mpi.figures import (
-    COLOURS,
+from sundsbo_mpi.pictures.figures import (
     axis_label,
     new_figure,
     positive,
@@ -19,16 +18,14 @@ from sundsbo_mpi.figures import (
     save_picture,
     style,
 )
-from sundsbo_mpi.texttable import number
+from sundsbo_mpi.pictures.mean_curves import draw_mean, mean_curve
+from sundsbo_mpi.pictures.phase_bars import draw_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sundsbo_mpi.compare.groups import Group
     from sundsbo_mpi.compare.targets import Aim
-
-OTHER = "0.8"
-"""Grey, for what no phase accounts for."""
 
 
 def draw(groups: Sequence[Group], aim: Aim | None, output: Path) -> None:
@@ -71,51 +68,18 @@ def _curves(panels: Sequence[Axes], groups: Sequence[Group], aim: Aim) -> None:
 
 
 def _draw(panels: Sequence[Axes], group: Group, metric: str, place: int) -> None:
-    runs = [run for run in group.runs if metric in run.curves]
-    rows = min((run.rows for run in runs), default=0)
-    if not rows:
-        return
-    curves = np.array([run.curves[metric][:rows] for run in runs])
-    along = (
-        runs[0].iteration[:rows],
-        np.mean([run.elapsed_s[:rows] for run in runs], axis=0),
-        np.mean([run.agents["bytes_payload"][:rows].mean(axis=1) for run in runs], axis=0),
-    )
-    mean = curves.mean(axis=0)
-    look = style(place) | {"label": group.label, "markevery": max(rows // 12, 1)}
-    for axes, ticks in zip(panels, along, strict=True):
-        axes.plot(ticks, mean, **look)
-        if len(runs) > 1:
-            std = curves.std(axis=0, ddof=1)
-            axes.fill_between(ticks, mean - std, mean + std, color=look["color"], alpha=0.15)
+    runs = [run for run in group.runs if run.rows and metric in run.curves]
+    if runs:
+        draw_mean(panels, mean_curve(runs, metric), style(place) | {"label": group.label})
 
 
 def _split(axes: Axes, groups: Sequence[Group]) -> None:
     """Stack the seconds of the phases, in ms, the first group on top."""
     costs = [[cost(run) for run in group.runs] for group in groups]
-    places = np.arange(len(groups))
-    ends = np.zeros(len(groups))
-    colours = dict(zip(PHASES, COLOURS, strict=False))
     parts = {name: [[one.phases[name] for one in c] for c in costs] for name in PHASES}
     parts["other"] = [[max(one.other, 0.0) for one in c] for c in costs]
-    for name, values in parts.items():
-        width = 1000 * np.array([np.nan_to_num(np.mean(of_group)) for of_group in values])
-        if width.any():
-            look: dict[str, Any] = {
-                "color": colours.get(name, OTHER),
-                "edgecolor": "white",
-                "linewidth": 0.8,
-            }
-            axes.barh(places, width, left=ends, height=0.7, label=name, **look)
-            ends += width
-    for place, end in zip(places, ends, strict=True):
-        axes.annotate(
-            f" {number(end)}" if end else " not measured", (end, place), va="center", fontsize=9
-        )
-    axes.set_yticks(places, [group.label for group in groups])
-    axes.invert_yaxis()
+    means = {name: np.array([np.mean(c) for c in of_groups]) for name, of_groups in parts.items()}
+    draw_bars(axes, means, [group.label for group in groups])
     axes.set_xlabel("ms per iteration (mean of the agents), evaluation included")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0.08)
-    if ends.any():
+    if axes.patches:
         axes.figure.legend(loc="outside upper center", ncols=len(parts), frameon=False)

@@ -18,7 +18,7 @@ from sundsbo_mpi.compare.groups import Group
 from sundsbo_mpi.compare.quantities import BYTES, PLAIN, SECONDS, Units, line
 from sundsbo_mpi.compare.scaling import Step, scaling
 from sundsbo_mpi.compare.targets import Aim, last, reached
-from sundsbo_mpi.figures import axis_label
+from sundsbo_mpi.pictures.figures import axis_label
 from sundsbo_mpi.reproduce.statistics import Spread, spread
 from sundsbo_mpi.texttable import number, table
 

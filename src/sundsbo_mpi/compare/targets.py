@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import choose_metric
+from sundsbo_mpi.pictures.figures import choose_metric
 from sundsbo_mpi.runfile import RunData
 from sundsbo_mpi.summary import direction
 

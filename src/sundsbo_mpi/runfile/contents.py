@@ -12,7 +12,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sundsbo_mpi.runfile.events import Event
-from sundsbo_mpi.runfile.schema import COSTS, FACTS, LATER_COSTS, SCALARS, STATUSES, series
+from sundsbo_mpi.runfile.schema import (
+    COSTS,
+    FACTS,
+    LABEL_COUNTS,
+    LATER_COSTS,
+    SCALARS,
+    STATUSES,
+    series,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +89,7 @@ def read_contents(file: h5py.File) -> Contents:
         attributes=attributes,
         weights=read_weights(file["topology/weights"], agents),
         edges=_numbers(file, "topology/edges", (edges, 2), edges),
-        agents_info={name: read_fact(file["agents"], name, agents) for name in FACTS},
+        agents_info=_agents_info(file["agents"], agents),
         planned=len(file["metrics"]["iteration"]),
         series=_series(file["metrics"], agents, edges),
         events=read_events(file),
@@ -152,6 +160,12 @@ def read_fact(group: h5py.Group, name: str, agents: int) -> Array:
     return column
 
 
+def read_counts(group: h5py.Group, name: str, agents: int) -> Array:
+    """Return how many samples of each class the agents have, shape (n, C)."""
+    classes = group[name].size // max(agents, 1)
+    return _numbers(group, name, (agents, classes), agents)
+
+
 def read_events(file: h5py.File) -> tuple[Event, ...]:
     """Return the events; files of earlier releases have none."""
     texts: Iterable[str] = file["events"].asstr()[()] if "events" in file else ()
@@ -174,6 +188,13 @@ def series_paths(metrics: h5py.Group) -> list[str]:
 def row_shape(path: str, agents: int, edges: int) -> tuple[int, ...]:
     """Return the shape of one row of a series."""
     return {"agents": (agents,), "edges": (edges,)}.get(path.partition("/")[0], ())
+
+
+def _agents_info(group: h5py.Group, agents: int) -> dict[str, Array]:
+    counted = [name for name in LABEL_COUNTS if name in group]
+    return {name: read_fact(group, name, agents) for name in FACTS} | {
+        name: read_counts(group, name, agents) for name in counted
+    }
 
 
 def _series(metrics: h5py.Group, agents: int, edges: int) -> dict[str, Array]:

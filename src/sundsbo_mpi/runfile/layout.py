@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from sundsbo_mpi.runfile.contents import CHECK, check_sums
-from sundsbo_mpi.runfile.schema import FACTS, FORMAT
+from sundsbo_mpi.runfile.schema import FACTS, FORMAT, LABEL_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +81,9 @@ def _write_facts(agents: h5py.Group, contents: Contents) -> None:
             dtype=h5py.string_dtype() if text else np.int64,
             shape=(contents.agents,),
         )
+    for name in LABEL_COUNTS:
+        if name in contents.agents_info:
+            agents.create_dataset(name, data=np.asarray(contents.agents_info[name], np.int64))
 
 
 def _metrics(metrics: h5py.Group, contents: Contents) -> Filling:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile.contents import (
     Contents,
     read_attribute,
+    read_counts,
     read_events,
     read_fact,
     read_weights,
@@ -29,7 +31,7 @@ from sundsbo_mpi.runfile.contents import (
 from sundsbo_mpi.runfile.opening import DAMAGED, check_format, check_there, reason
 from sundsbo_mpi.runfile.padded import PaddedFile
 from sundsbo_mpi.runfile.salvaged_rows import Rows, whole_rows
-from sundsbo_mpi.runfile.schema import FACTS, STATUSES
+from sundsbo_mpi.runfile.schema import FACTS, LABEL_COUNTS, STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +110,7 @@ class _Head:
             attributes=self._attributes(path),
             weights=csr_array((0, agents)) if weights is None else weights,
             edges=edges,
-            agents_info={name: self._fact(name, agents) for name in FACTS},
+            agents_info=self._agents_info(agents),
             planned=rows.planned,
             series=rows.series,
             events=self._read("events", lambda: read_events(self.file)) or (),
@@ -173,6 +175,20 @@ class _Head:
         if edges.shape[1:] != (2,):
             raise ValueError
         return edges
+
+    def _agents_info(self, agents: int) -> dict[str, Array]:
+        info = {name: self._fact(name, agents) for name in FACTS}
+        told: list[str] = []
+        with suppress(*DAMAGED):
+            told = [name for name in LABEL_COUNTS if name in self.file["agents"]]
+        for name in told:
+            counts = self._read(f"agents/{name}", partial(self._counts, name, agents))
+            info |= {} if counts is None else {name: counts}
+        return info
+
+    def _counts(self, name: str, agents: int) -> Array:
+        self._require_whole(self.file["agents"][name])
+        return read_counts(self.file["agents"], name, agents)
 
     def _fact(self, name: str, agents: int) -> Array:
         def read() -> Array:

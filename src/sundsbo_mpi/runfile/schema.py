@@ -11,6 +11,8 @@
                                           shape
 /topology/edges                (E, 2)     sender, receiver
 /agents/<name>                 (n,)       host, device, threads, train_samples, ...
+/agents/<part>_label_counts    (n, C)     the agents' samples of each of C classes, where the task
+                                          tells them
 /metrics/rows                  ()         evaluations written so far
 /metrics/<series>              (R, ...)   one row per evaluation
 /metrics/crc32                 (R,)       the check sum of all other numbers of a row
@@ -52,6 +54,9 @@ FACTS = {
 }
 """What ``/agents`` says about every agent."""
 
+LABEL_COUNTS = ("train_label_counts", "validation_label_counts")
+"""What ``/agents`` may say besides: files of earlier releases, and other tasks, lack it."""
+
 SCALARS = ("iteration", "elapsed_s", "wall_s", "stationarity", "stationarity_residual", "lipschitz")
 """The series of one number for every evaluation that every run has."""
 
@@ -82,7 +87,8 @@ class RunPlan:
     ``rows`` counts the planned evaluations, the one before the first iteration included;
     ``variables`` maps a name to its dimension d; ``edges`` has shape (E, 2); ``weights`` has
     the T matrices of a period one below the other, dense or CSR; ``agents_info`` has one array of
-    shape (n,) for each of ``FACTS``; ``dtype`` is the type of the final variables.
+    shape (n,) for each of ``FACTS``, and one of shape (n, C) for each of ``LABEL_COUNTS`` that are
+    known; ``dtype`` is the type of the final variables.
     """
 
     agents: int

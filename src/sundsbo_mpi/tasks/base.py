@@ -39,7 +39,9 @@ class Task(Protocol):
     - ``private``: the slice of x that the agent's data alone touch, where the agents' slices make
       up x: f_j and g_j do not depend on it for j != i (for ``algorithm.private``);
     - ``lipschitz``: the smoothness L2 of G(x, .) where it is known, to judge ``gamma``;
-    - ``train_samples`` and ``validation_samples``: shard sizes for the run file.
+    - ``train_samples`` and ``validation_samples``: shard sizes for the run file;
+    - ``train_label_counts`` and ``validation_label_counts``: how many of them are of each class, as
+      the agent holds them, for the run file.
     """
 
     sizes: Mapping[str, int]

@@ -88,6 +88,10 @@ class LabelledTask(ABC):
         self.train_samples, self.features = shard["train_inputs"].shape
         self.validation_samples = len(shard["validation_labels"])
         self.classes = int(shard["classes"])
+        self.train_label_counts, self.validation_label_counts = (
+            np.bincount(shard[f"{part}_labels"], minlength=self.classes)
+            for part in ("train", "validation")
+        )
         self._data = {
             name: torch.from_numpy(array)
             for name, array in shard.items()

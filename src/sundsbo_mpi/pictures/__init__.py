@@ -1,0 +1,1 @@
+"""Pictures of runs: panels, curves of one or several runs, bars, and what they are called."""
