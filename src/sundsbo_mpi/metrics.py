@@ -91,9 +91,9 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     averaged = task.report(w_bar["x"], w_bar["y"])
     local = task.report(w["x"], w["y"])
     # Lists, since the order decides what is merged with what.
-    found = jointly(tally, lambda: [list(_kinds(r).items()) for r in (averaged, local)])
-    kinds = dict(zip(("the task's report", "its report at its own iterate"), found, strict=True))
-    agree(tally, kinds, "report the same names and kinds in the same order on all agents")
+    found = jointly(tally, lambda: [list(kinds(r).items()) for r in (averaged, local)])
+    forms = dict(zip(("the task's report", "its report at its own iterate"), found, strict=True))
+    agree(tally, forms, "report the same names and kinds in the same order on all agents")
     arrays = {name: value for name, value in averaged.items() if _kind(name, value) == "array"}
     merged = _merge(tally, averaged)
     merged |= {f"{name}_local": value for name, value in _merge(tally, local).items()}
@@ -109,8 +109,12 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     return merged
 
 
-def _kinds(reported: Any) -> dict[str, str]:
-    """Name the kind of each reported metric: array, pair or float."""
+def kinds(reported: Any) -> dict[str, str]:
+    """Name the kind of each reported metric: array, pair or float.
+
+    Raises:
+        UsageError: the report is no mapping, or a metric is none of these.
+    """
     if not isinstance(reported, Mapping):
         raise UsageError(f"the task's report is {reported!r}: expected a mapping of metrics.")
     return {name: _kind(name, value) for name, value in reported.items()}
