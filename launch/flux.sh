@@ -1,0 +1,49 @@
+#!/bin/bash
+# flux: --job-name=sundsbo
+# flux: --nslots=10
+# flux: --time-limit=14400s
+# flux: --output="sundsbo-{{id}}.log"
+
+# Written by 'sundsbo-mpi launch'; submit with: flux batch launch/flux.sh
+agents=10
+output=sundsbo.h5
+saved=sundsbo.saved
+settings=(--topology ring.npz --iterations 5000)
+resuming=(--iterations 5000)
+
+# Where there is a checkpoint the run goes on from it; without the folder it begins anew.
+checkpoints=("$saved"/iteration-*/manifest.json)
+if [ -e "${checkpoints[0]}" ]; then
+    words=(resume "$saved" "${resuming[@]}")
+else
+    words=(run "${settings[@]}" --output "$output" --checkpoint "$saved")
+fi
+words+=(--max-walltime 14220)
+
+# USR1 comes before the time is over: all agents then stop together, keep a checkpoint and leave
+# with status 85.  TERM comes when the job is cancelled or its time is over: it is not to come again.
+caught='' ended='' job=''
+trap 'caught=1; kill -USR1 "$job"' USR1
+trap 'caught=1 ended=1' TERM
+
+flux run -n "$agents" sundsbo-mpi "${words[@]}" &
+job=$!
+status=127
+while
+    caught=''
+    wait "$job" # until it ends, or a signal is caught
+    said=$?
+    [ "$said" -eq 127 ] || status=$said # which is said of a job whose status was told before
+    [ -n "$caught" ]
+do :; done
+
+if [ "$status" -ne 85 ] || [ -n "$ended" ]; then
+    exit "$status"
+fi
+
+if [ "${ROUND:-0}" -ge 50 ]; then
+    echo "not done after 50 rounds: submit the script again to go on" >&2
+    exit "$status"
+fi
+# Inside a job, flux speaks to the job's own instance: its parent is the cluster's.
+flux --parent batch --env=ROUND=$((${ROUND:-0} + 1)) launch/flux.sh || exit "$status"

@@ -1,0 +1,49 @@
+#!/bin/bash
+#PBS -N sundsbo
+#PBS -l select=1:ncpus=10:mpiprocs=10
+#PBS -l walltime=04:00:00
+#PBS -j oe
+
+# Written by 'sundsbo-mpi launch'; submit with: qsub launch/pbs.sh
+cd "$PBS_O_WORKDIR" || exit
+agents=10
+output=sundsbo.h5
+saved=sundsbo.saved
+settings=(--topology ring.npz --iterations 5000)
+resuming=(--iterations 5000)
+
+# Where there is a checkpoint the run goes on from it; without the folder it begins anew.
+checkpoints=("$saved"/iteration-*/manifest.json)
+if [ -e "${checkpoints[0]}" ]; then
+    words=(resume "$saved" "${resuming[@]}")
+else
+    words=(run "${settings[@]}" --output "$output" --checkpoint "$saved")
+fi
+words+=(--max-walltime 14220)
+
+# USR1 comes before the time is over: all agents then stop together, keep a checkpoint and leave
+# with status 85.  TERM comes when the job is cancelled or its time is over: it is not to come again.
+caught='' ended='' job=''
+trap 'caught=1; kill -USR1 "$job"' USR1
+trap 'caught=1 ended=1' TERM
+
+mpirun -n "$agents" sundsbo-mpi "${words[@]}" &
+job=$!
+status=127
+while
+    caught=''
+    wait "$job" # until it ends, or a signal is caught
+    said=$?
+    [ "$said" -eq 127 ] || status=$said # which is said of a job whose status was told before
+    [ -n "$caught" ]
+do :; done
+
+if [ "$status" -ne 85 ] || [ -n "$ended" ]; then
+    exit "$status"
+fi
+
+if [ "${ROUND:-0}" -ge 50 ]; then
+    echo "not done after 50 rounds: submit the script again to go on" >&2
+    exit "$status"
+fi
+qsub -v ROUND=$((${ROUND:-0} + 1)) launch/pbs.sh || exit "$status"

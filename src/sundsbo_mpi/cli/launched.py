@@ -1,0 +1,75 @@
+"""The runs that a batch script starts, checked as ``sundsbo-mpi run`` would, with their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.checkpoint import Folder
+from sundsbo_mpi.cli import run as run_command
+from sundsbo_mpi.config import resolve
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.launching import Run
+from sundsbo_mpi.launching.arrays import combinations
+from sundsbo_mpi.topology import Reading, read_weights
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.tables import TopologyOptions
+
+OWNED = ("file", "checkpoint", "overwrite")
+"""Settings of the table ``output`` that the script sets."""
+
+
+def planned(
+    name: str, flags: Sequence[str], arrays: Iterable[str], agents: int | None
+) -> list[Run]:
+    """Return the runs of a batch; those of an array are numbered.
+
+    Args:
+        name: What their files are called after.
+        flags: Of ``sundsbo-mpi run``, the topology among them.
+        arrays: Settings with their values, see ``combinations``.
+        agents: How many the user expects; None for any number.
+
+    Raises:
+        UsageError: one of the runs would be refused, or its run file is there already.
+    """
+    combined = combinations(arrays)
+    runs = []
+    for number, sets in enumerate(combined):
+        stem = name if len(combined) == 1 else f"{name}-{number}"
+        settings = (*flags, *(word for text in sets for word in ("--set", text)))
+        runs.append(_planned(stem, settings, agents))
+    return runs
+
+
+def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
+    config = resolve(run_command.request_of(settings))
+    if odd := next((key for key in OWNED if getattr(config.output, key)), None):
+        raise UsageError(
+            f"output.{odd} is the script's own: leave it out, and choose names with --name."
+        )
+    if not config.topology.file:
+        raise UsageError("no topology: give the weight-matrix file with --topology FILE.")
+    found = _agents(config.topology)
+    if agents not in (None, found):
+        raise UsageError(
+            f"{config.topology.file} has {found} agents, but --agents is {agents}: leave --agents "
+            "out, or take another topology."
+        )
+    output, saved = Path(f"{stem}.h5"), Path(f"{stem}.saved")
+    if output.exists() and not Folder(saved).newest_first():
+        raise UsageError(
+            f"the run file '{output}' is there already, and '{saved}' has no checkpoint to go on "
+            "from: choose another --name."
+        )
+    resuming = ("--iterations", str(config.run.iterations))
+    return Run(found, settings, str(output), str(saved), resuming)
+
+
+@cache
+def _agents(topology: TopologyOptions) -> int:
+    reading = Reading(topology.format, topology.weights, topology.undirected)
+    return read_weights(topology.file, reading).weights.agents

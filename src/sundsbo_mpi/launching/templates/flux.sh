@@ -1,0 +1,31 @@
+#!/bin/bash
+# flux: --job-name={{ batch.name }}
+# flux: --nslots={{ batch.agents }}
+{% if need.nodes %}
+# flux: --nodes={{ need.nodes }}
+{% endif %}
+{% if need.cores %}
+# flux: --cores-per-slot={{ need.cores }}
+{% endif %}
+{% if need.gpus %}
+# flux: --gpus-per-slot={{ need.gpus }}
+{% endif %}
+# flux: --time-limit={{ need.seconds }}s
+{% if need.partition %}
+# flux: --queue="{{ need.partition }}"
+{% endif %}
+{% if need.account %}
+# flux: --bank="{{ need.account }}"
+{% endif %}
+# flux: --output="{{ batch.log or batch.name ~ "-{{id}}.log" }}"
+
+{% include "begin.sh" %}
+
+{% include "round.sh" %}
+
+if [ "${ROUND:-0}" -ge {{ batch.again }} ]; then
+    echo "not done after {{ batch.again }} rounds: submit the script again to go on" >&2
+    exit "$status"
+fi
+# Inside a job, flux speaks to the job's own instance: its parent is the cluster's.
+flux --parent batch --env=ROUND=$((${ROUND:-0} + 1)) {{ path | word }} || exit "$status"

@@ -1,0 +1,54 @@
+#!/bin/bash
+#SBATCH --job-name={{ batch.name }}
+{% if batch.runs | length > 1 %}
+#SBATCH --array=0-{{ batch.runs | length - 1 }}
+{% endif %}
+#SBATCH --ntasks={{ batch.agents }}
+{% if need.nodes %}
+#SBATCH --nodes={{ need.nodes }}
+{% endif %}
+{% if need.cores %}
+#SBATCH --cpus-per-task={{ need.cores }}
+{% endif %}
+{% if need.gpus %}
+#SBATCH --gpus-per-node={{ need.gpus }}
+{% endif %}
+{% if need.seconds %}
+#SBATCH --time={{ need.clock }}
+{% endif %}
+{% if need.partition %}
+#SBATCH --partition="{{ need.partition }}"
+{% endif %}
+{% if need.account %}
+#SBATCH --account="{{ need.account }}"
+{% endif %}
+{% if need.constraint %}
+#SBATCH --constraint="{{ need.constraint }}"
+{% endif %}
+{% if batch.directory %}
+#SBATCH --chdir="{{ batch.directory }}"
+{% endif %}
+#SBATCH --output="{{ batch.log or batch.name ~ ("-%A_%a.log" if batch.runs | length > 1 else "-%j.log") }}"
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@{{ batch.notice }}
+
+{% set number = "SLURM_ARRAY_TASK_ID" %}
+{% include "begin.sh" %}
+
+{% if batch.by_mpirun %}
+# Slurm's own way to start ranks would be in the way of another launcher's.
+export SLURM_MPI_TYPE=none
+
+{% endif %}
+{% if need.cores %}
+export SRUN_CPUS_PER_TASK={{ need.cores }} # srun does not take it from the job
+
+{% endif %}
+{% include "round.sh" %}
+
+if [ "${SLURM_RESTART_COUNT:-0}" -ge {{ batch.again }} ]; then
+    echo "not done after {{ batch.again }} restarts: submit the script again to go on" >&2
+    exit "$status"
+fi
+scontrol requeue "$SLURM_JOB_ID" || exit "$status"
