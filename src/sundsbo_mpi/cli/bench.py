@@ -20,7 +20,9 @@ LARGEST = 2**30
 
 
 @click.command()
-@click.option("--topology", metavar="FILE", help="Whose links are measured; else a ring.")
+@click.option(
+    "--topology", metavar="FILE", type=click.Path(), help="Whose links are measured; else a ring."
+)
 @reading_options
 @click.option(
     "--sizes", default=SIZES, show_default=True, metavar="BYTES,...", help="Of the messages."
@@ -37,7 +39,12 @@ LARGEST = 2**30
 )
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--gpu-direct", is_flag=True, help="Hand GPU buffers to MPI too; it may crash.")
-@click.option("--output", metavar="FILE.h5", help="File for predict and compare; else none.")
+@click.option(
+    "--output",
+    metavar="FILE.h5",
+    type=click.Path(),
+    help="File for predict and compare; else none.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
 def command(sizes: str, payload: str, reading: Reading, **others: Any) -> None:
     """Measure what exchanges between neighbours cost on these ranks.

@@ -52,7 +52,7 @@ def command(files: tuple[str, ...], csv: Path | None, png: Path | None, **wish: 
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.compare.reading import are_benches
     from sundsbo_mpi.csvfile import check_csv
-    from sundsbo_mpi.figures import check_picture
+    from sundsbo_mpi.pictures.figures import check_picture
 
     if csv is not None:
         check_csv(csv)

@@ -6,32 +6,33 @@ import sys
 
 import click
 
-from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.cli.named import Named
 
 
-class _ListByDefault(click.Group):
-    """A group whose command ``list`` may be left out, and which offers the nearest name."""
+class _ListByDefault(Named):
+    """A group whose command ``list`` may be left out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``list`` in front of flags that are not the group's own."""
-        if not args or (args[0].startswith("-") and args[0] != "--help"):
+        alone = not args and not ctx.resilient_parsing
+        if alone or (args and args[0].startswith("-") and args[0] != "--help"):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands:
-            raise unknown("command of data", cmd_name, self.commands)
-        return self.commands[cmd_name]
-
 
 _data_dir = click.option(
-    "--data-dir", metavar="DIR", help="Directory laid out as torchvision does."
+    "--data-dir", metavar="DIR", type=click.Path(), help="Directory laid out as torchvision does."
 )
 
 
-@click.group(name="data", cls=_ListByDefault)
+@click.group(name="data", cls=_ListByDefault, kind="command of data")
 def command() -> None:
-    """Find, check and fetch data sets ('list' may be left out)."""
+    """Find, check and fetch data sets ('list' may be left out).
+
+    \b
+    sundsbo-mpi data --data-dir data
+    sundsbo-mpi data fetch fashion-mnist --data-dir data
+    """  # noqa: D301  (click takes the character \b, not a backslash)
 
 
 @command.command(name="list")
@@ -39,9 +40,12 @@ def command() -> None:
 def list_(data_dir: str | None) -> None:
     """Say what is found, and whether it is what was published.
 
+    \b
+    sundsbo-mpi data list --data-dir data
+
     verified: every file has the published checksum; complete: all images are there, but stored in
     a form for which no checksum is published; incomplete: used with a note; corrupt: refused.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich.console import Console
     from rich.table import Table
 
@@ -65,8 +69,11 @@ def list_(data_dir: str | None) -> None:
 def check(name: str, data_dir: str | None) -> None:
     """Read a data set as a run would, or 'folder' for a directory of class folders.
 
+    \b
+    sundsbo-mpi data check mnist --data-dir data
+
     One that is missing or damaged is refused with exit status 2.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     import warnings
 
     from sundsbo_mpi.datasets.survey import check as read
@@ -82,13 +89,18 @@ def check(name: str, data_dir: str | None) -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--data-dir", required=True, metavar="DIR", help="Where to store the files.")
+@click.option(
+    "--data-dir", required=True, metavar="DIR", type=click.Path(), help="Where to store the files."
+)
 @click.option("--mirror", metavar="URL", help="Directory to fetch from, instead of the public one.")
 def fetch(name: str, data_dir: str, mirror: str | None) -> None:
     """Fetch a data set that is missing, incomplete or damaged.
 
+    \b
+    sundsbo-mpi data fetch mnist --data-dir data
+
     Checksums are compared before a file gets its name.  Proxies are taken from HTTPS_PROXY.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.datasets.fetching import fetch as get
 
     written = get(name, data_dir, mirror, progress=sys.stderr.isatty())

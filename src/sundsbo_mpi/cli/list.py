@@ -27,7 +27,11 @@ LEGEND = (
 
 @click.command(name="list")
 def command() -> None:
-    """List algorithms, techniques, compressors, transports, tasks, topologies and presets."""
+    """List algorithms, techniques, compressors, transports, tasks, topologies and presets.
+
+    \b
+    sundsbo-mpi list
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich.console import Console
 
     from sundsbo_mpi.comm.transports import TRANSPORTS

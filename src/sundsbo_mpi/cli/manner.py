@@ -67,12 +67,18 @@ _MACHINE = (
     click.option("--on-nan", metavar="|".join(ON_NAN), help="On numbers that are not finite."),
     click.option("--on-failure", metavar="|".join(ON_FAILURE), help="On the loss of an agent."),
     click.option(
-        "--trace", metavar="FILE.json", help="Timeline of all agents for ui.perfetto.dev."
+        "--trace",
+        metavar="FILE.json",
+        type=click.Path(),
+        help="Timeline of all agents for ui.perfetto.dev.",
     ),
 )
 _CHECKPOINT = (
     click.option(
-        "--checkpoint", metavar="DIR", help="Keep checkpoints there; 'resume DIR' goes on."
+        "--checkpoint",
+        metavar="DIR",
+        type=click.Path(),
+        help="Keep checkpoints there; 'resume DIR' goes on.",
     ),
     click.option(
         "--checkpoint-every",

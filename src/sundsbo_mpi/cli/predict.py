@@ -27,11 +27,17 @@ ITEMSIZES = {"float32": 4, "float64": 8}
 
 @click.command()
 @click.option(
-    "--topology", required=True, metavar="FILE|NAME", help="Weights, or with --agents a kind."
+    "--topology",
+    required=True,
+    metavar="FILE|NAME",
+    type=click.Path(),
+    help="Weights, or with --agents a kind.",
 )
 @reading_options
 @click.option("--agents", metavar="N,...", help="Make the topology NAME for so many agents.")
-@click.option("--model", required=True, metavar="BENCH.h5", help="From bench --output.")
+@click.option(
+    "--model", required=True, metavar="BENCH.h5", type=click.Path(), help="From bench --output."
+)
 @click.option("--payload", metavar="D_X,D_Y", help=f"Lengths of x and y; else {PAYLOAD}.")
 @click.option("--task", metavar="NAME|FILE.py:CLASS", help="Whose x and y are sent.")
 @click.option(

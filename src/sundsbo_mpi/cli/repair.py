@@ -20,8 +20,11 @@ import click
 def command(run: Path, output: Path | None, overwrite: bool) -> None:
     """Keep what is whole in a run file that is damaged, or whose run was killed.
 
+    \b
+    sundsbo-mpi repair run.h5 -o sound.h5
+
     The file itself stays as it is, unless it is the output as well and --overwrite is given.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.runfile import repair
 
     output = output or run.with_name(f"{run.stem}-repaired{run.suffix}")

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 def command(run: str, as_json: bool) -> None:
     """Summarise a run: finished, still running, or killed.
 
+    \b
+    sundsbo-mpi show run.h5
+    sundsbo-mpi show run.h5 --json > run.json
+
     Of a damaged file, what is whole is shown.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.runfile import DamagedError, read_damaged, read_run
 
     try:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
+from sundsbo_mpi.cli.named import Named
 from sundsbo_mpi.cli.reading import reading_options
-from sundsbo_mpi.errors import unknown
 from sundsbo_mpi.topology import (
     BUILDERS,
     RULES,
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.topology import Loaded
 
+EXAMPLES = {"N": "4", "NUMBER": "0.5", "I,J,...": "1,3"}
+"""A value of every kind that an option of a builder may have."""
+
 
 def _number(text: str) -> float:
     try:
@@ -47,24 +50,26 @@ def _integers(text: str) -> tuple[int, ...]:
         raise click.BadParameter(message) from None
 
 
-class _Named(click.Group):
-    """A group that offers the nearest name for an unknown one."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands:
-            raise unknown("topology", cmd_name, self.commands)
-        return self.commands[cmd_name]
-
-
-@click.group(name="topology", cls=_Named)
+@click.group(name="topology", cls=Named, kind="topology")
 def command() -> None:
-    """Write, convert, check and draw the weights with which agents average."""
+    """Write, convert, check and draw the weights with which agents average.
+
+    \b
+    sundsbo-mpi topology ring --agents 10 --self-weight 0.5 -o ring.npz
+    sundsbo-mpi topology check ring.npz
+    sundsbo-mpi topology draw ring.npz -o ring.png
+    """  # noqa: D301  (click takes the character \b, not a backslash)
 
 
 @command.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help=".npz .npy .txt .csv .mtx (.gz)"
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(),
+    help=".npz .npy .txt .csv .mtx (.gz)",
 )
 @click.option(
     "--rule",
@@ -75,8 +80,12 @@ def command() -> None:
 def convert(file: str, output: str, rule: str | None, reading: Reading) -> None:
     """Write a file in another format.
 
+    \b
+    sundsbo-mpi topology convert campus.graphml -o W.npz
+    sundsbo-mpi topology convert W.npz --rule fastest -o fastest.npz
+
     A graph gets weights on the way, and with --rule a matrix gets others.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     # With a rule the file's own weights are not those that are written.
     loaded = _load(file, reading, unsaid=BY_DEGREES if rule else None)
     weights = loaded.weights if rule is None else reweighted(loaded.weights, rule)
@@ -86,13 +95,16 @@ def convert(file: str, output: str, rule: str | None, reading: Reading) -> None:
 
 
 @command.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @reading_options
 def check(file: str, reading: Reading) -> None:
     """Print what matters of the weights in a file.
 
+    \b
+    sundsbo-mpi topology check ring.npz
+
     Weights that are not fit for gossip are refused with exit status 2.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -110,14 +122,19 @@ def check(file: str, reading: Reading) -> None:
 
 
 @command.command()
-@click.argument("file")
-@click.option("-o", "--output", required=True, metavar="FILE", help=".png, .pdf or .svg")
+@click.argument("file", type=click.Path())
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(), help=".png, .pdf or .svg"
+)
 @reading_options
 def draw(file: str, output: str, reading: Reading) -> None:
     """Draw the graph of a file.
 
+    \b
+    sundsbo-mpi topology draw ring.npz -o ring.png
+
     Edges are as wide as their weights, which are averages where these change.
-    """
+    """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.topology.draw import draw_weights
 
     loaded = _load(file, reading)
@@ -151,15 +168,19 @@ def _builder_command(name: str, build: Callable[..., Mixing]) -> click.Command:
     fixed = [
         click.Option(["--agents"], type=int, required=True, metavar="N", help="Number of agents."),
         click.Option(["--lazy"], is_flag=True, help="Write (I + W)/2 instead of W."),
-        click.Option(["-o", "--output"], required=True, metavar="FILE", help=suffixes),
+        click.Option(
+            ["-o", "--output"], required=True, metavar="FILE", type=click.Path(), help=suffixes
+        ),
     ]
     own = [_option(p, hints[p.name]) for p in parameters if p.name != "lazy"]
     text = inspect.getdoc(build) or name
+    needed = "".join(f"{o.opts[0]} {EXAMPLES[o.metavar or '']} " for o in own if o.required)
+    example = f"sundsbo-mpi topology {name} --agents 16 {needed}-o {name}.npz"
     return click.Command(
         name,
         callback=write,
         params=[fixed[0], *own, *fixed[1:]],
-        help=text,
+        help=f"{text}\n\n\b\n{example}",
         short_help=text.splitlines()[0],
     )
 

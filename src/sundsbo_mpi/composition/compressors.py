@@ -60,7 +60,7 @@ class Coarseness:
 def quantiser(coarseness: Coarseness) -> Compressor:
     """Round every number to one of 2^bits - 1 multiples of its block's scale.
 
-    For a block of ``block`` numbers with s the largest |v_j| and m = 2^(bits-1) - 1,
+    For a block of ``block`` numbers with s the largest ``|v_j|`` and m = 2^(bits-1) - 1,
 
         Q(v)_j = (s / m) round(m v_j / s)
 

@@ -28,9 +28,12 @@ def sun(task: Task, w: Variables, xi: Any, *, mu: float, gamma: float) -> Variab
     """Return D_x, D_y and D_theta of SUN-DSBO (SUN-DSBO paper, eqs. 6a-6c) on the batch ``xi``.
 
     With the saddle function of eq. 5,
+
         Φ(x, y, θ) = μ f(x, y; ξ) + g(x, y; ξ) - g(x, θ; ξ) - ‖θ - y‖² / (2γ),
+
     they are D_x = ∂_x Φ, D_y = ∂_y Φ and D_θ = -∂_θ Φ: descent in x and y, ascent in θ.  With
     S = μ f(x, y) + g(x, y) - g(x, θ), that is
+
         D_x = S_x,    D_y = S_y + (θ - y) / γ,    D_θ = g_θ(x, θ) + (θ - y) / γ.
     """
     offered = getattr(task, "saddle", None)
@@ -74,7 +77,9 @@ def soba_first_order(task: Task, w: Variables, xi: Any) -> Variables:
     """Return u, v and p of AID at one point, with gradients in place of second derivatives.
 
     With d = eps^(1/3) / max(‖z‖, eps), on the same batch ``xi``,
+
         g_yy z ~ (g_y(x, y + d z) - g_y(x, y - d z)) / (2 d),
+
     and so for g_xy z with g_x.  eps is the rounding unit of the run's dtype, so that d z is 5e-3
     long in float32 and 6e-6 in float64, whatever the length of z: there the errors of a central
     difference and of rounding are balanced, at about eps^(2/3) ‖z‖, where g is smooth.  Across the
