@@ -14,6 +14,10 @@ settings.register_profile(
 )
 settings.load_profile("gate")
 
+# Tests that run side by side have been given a terminal's width and height.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
 # Whoever runs the tests in the background has had these ignored, which programs would inherit.
 for number, usual in (
     (signal.SIGINT, signal.default_int_handler),
