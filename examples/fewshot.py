@@ -153,7 +153,7 @@ class FewShot:
 def read(folder, side):
     """Return the images of every class, by name: (images, colours, side, side) from -1 to 1."""
     folders = sorted(path for path in Path(folder).iterdir() if path.is_dir())
-    pictures = [[Image.open(path) for path in sorted(each.iterdir())] for each in folders]
+    pictures = [[_opened(path) for path in sorted(each.iterdir())] for each in folders]
     grey = all(picture.mode in ("1", "L") for each in pictures for picture in each)
     classes = []
     for each in pictures:
@@ -161,6 +161,12 @@ def read(folder, side):
         images = np.stack(list(map(np.asarray, ready))).reshape(len(ready), side, side, -1)
         classes.append(images.transpose(0, 3, 1, 2) / 127.5 - 1)
     return classes
+
+
+def _opened(path):
+    with Image.open(path) as image:
+        image.load()  # so that the file can be closed
+        return image
 
 
 def write(folder, each=40):

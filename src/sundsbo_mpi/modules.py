@@ -25,7 +25,7 @@ class SplitModule:
     The parameters whose names match a pattern are in x, all others in y; each group stands in the
     order of ``module.named_parameters()``, row by row.  Those that require no gradient are left as
     they are: constants, in neither.  Where all parameters are in y, x is not looked at, and may be
-    whatever else the upper level chooses.
+    whatever else the upper level chooses; likewise y, where all are in x.
 
     A loss must be a function of x, y and the batch alone, the same on every call.  So a module that
     changes a buffer when it is called, as batch norm with running statistics does in training, is
@@ -105,11 +105,13 @@ class SplitModule:
         return module
 
     def _parameters(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
-        return (_cut(x, self._x) if self._x else {}) | _cut(y, self._y)
+        return _cut(x, self._x) | _cut(y, self._y)
 
 
 def _cut(flat: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Return the parameters of a flat vector by name, as views."""
+    """Return the parameters of a flat vector by name, as views; of one that holds none, nothing."""
+    if not shapes:
+        return {}
     # One split: the gradient of a slice per layer would allocate the whole vector each time.
     pieces = flat.split_with_sizes([math.prod(shape) for shape in shapes.values()])
     return {

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sundsbo_mpi.cli import sundsbo_mpi
+from sundsbo_mpi.checkpoint import About, Manifest
+from sundsbo_mpi.cli import launched, sundsbo_mpi
 from sundsbo_mpi.cli.launch import command
+from sundsbo_mpi.cli.run import request_of
+from sundsbo_mpi.config import resolve
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology import Reading, read_weights
 
 
 @pytest.fixture
@@ -19,6 +23,7 @@ def launch(tmp_path, monkeypatch):
     np.save("six.npy", np.full((6, 6), 1 / 6))
 
     def launch(*words):
+        launched._weights.cache_clear()  # by a process that ends
         result = CliRunner().invoke(command, list(map(str, words)), standalone_mode=False)
         if isinstance(result.exception, click.ClickException):
             raise UsageError(result.exception.format_message())
@@ -93,6 +98,8 @@ def test_times_are_minutes_or_hours_minutes_seconds(launch, tmp_path, text, line
         (("--", "--task", "qadratic"), "did you mean 'quadratic'"),
         (("--", "--set", "algorithm.stepx=1"), "did you mean 'algorithm.step_x'"),
         (("--", "--output", "x.h5"), "output.file is the script's own"),
+        (("--", "--trace", "x.json"), "output.trace is the script's own"),
+        (("-o", "a\nb"), "schedulers do not take as it stands"),
         (("--", "--set", "output.checkpoint=x"), "output.checkpoint is the script's own"),
         (("--array", "run.sed=[1]"), "did you mean 'run.seed'"),
         (("--name", "a/b"), "--name 'a/b'"),
@@ -110,10 +117,29 @@ def test_a_network_is_needed_and_an_old_run_file_stays(launch, tmp_path):
     (tmp_path / "sundsbo.h5").touch()
     with pytest.raises(UsageError, match=r"'sundsbo.h5' is there already"):
         launch("slurm", "--topology", "four.npy", "--overwrite")
-    checkpoint = tmp_path / "sundsbo.saved" / "iteration-000000001"
+
+
+def keep_a_checkpoint(folder, *flags):
+    """Write what the checkpoint of such a run over the four agents says of it."""
+    config = resolve(request_of(("--topology", "four.npy", *flags)))
+    digest = read_weights("four.npy", Reading()).weights.sha256
+    about = About(4, [0, 1, 2, 3], config.as_dict(), digest, "")
+    checkpoint = folder / "sundsbo.saved" / "iteration-000000009"
     checkpoint.mkdir(parents=True)
-    (checkpoint / "manifest.json").touch()
-    launch("slurm", "--topology", "four.npy")
+    Manifest(9, about, "sundsbo.h5", [1] * 4, [""] * 4).write(checkpoint / "manifest.json")
+
+
+def test_a_script_goes_on_with_its_own_run_alone(launch, tmp_path):
+    keep_a_checkpoint(tmp_path, "--task", "quadratic", "--iterations", "20")
+    (tmp_path / "sundsbo.h5").touch()
+    shared = ("slurm", "--topology", "four.npy", "--overwrite", "--", "--task", "quadratic")
+    launch(*shared, "--iterations", 30)
+    for words in (("--algorithm", "d-soba"), ("--seed", 1), ("--iterations", 5)):
+        with pytest.raises(UsageError, match=r"'sundsbo.saved' has checkpoints already"):
+            launch(*shared, *words)
+    np.save("four.npy", np.eye(4) / 2 + 1 / 8)
+    with pytest.raises(UsageError, match="other weights than before"):
+        launch(*shared)
 
 
 def test_schedulers_are_named_and_every_help_has_an_example(launch):

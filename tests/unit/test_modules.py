@@ -84,6 +84,14 @@ def test_x_may_be_something_else_where_all_parameters_are_in_y():
     assert torch.equal(split(None, split.start()[1], inputs()), module(inputs()))
 
 
+def test_y_may_be_something_else_where_all_parameters_are_in_x():
+    module = network()
+    model = SplitModule(module, x="*")
+    assert model.sizes["y"] == 0
+    x, _ = model.start()
+    assert torch.equal(model(x, torch.ones(3), inputs()), module(inputs()))
+
+
 def test_frozen_parameters_are_constants_and_tied_ones_count_once():
     module = Tied()
     split = SplitModule(module, "body.*")

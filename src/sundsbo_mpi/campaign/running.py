@@ -122,7 +122,7 @@ def can_go_on(job: Job) -> bool:
         newest = candidates(job.checkpoint)[0].manifest
     except UsageError:
         return False
-    return Path(newest.run_file) == job.path.absolute()
+    return Path(newest.run_file) == job.path.resolve()  # as it was written
 
 
 def missing(planned: Sequence[J], done: Sequence[State] = (State.FINISHED,)) -> list[J]:

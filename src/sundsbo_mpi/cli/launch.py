@@ -169,7 +169,7 @@ def flux(**options: Any) -> None:
 def _write(kind: str, words: list[str], options: dict[str, Any]) -> None:
     """Check the settings, write the script, and say what it does and how it is submitted."""
     from sundsbo_mpi.cli.launched import planned
-    from sundsbo_mpi.launching import SCHEDULERS, Batch, Resources, program, script, write
+    from sundsbo_mpi.launching import SCHEDULERS, Batch, Resources, plain, program, script, write
 
     scheduler, name = SCHEDULERS[kind], options["name"]
     needs = {key: options[key] for key in NEEDS if key in options}
@@ -179,7 +179,7 @@ def _write(kind: str, words: list[str], options: dict[str, Any]) -> None:
         flags = ("--topology", options["topology"], *flags)
     runs = planned(name, flags, options.get("array", ()), options["agents"])
     batch = Batch(name, runs, words, program(), Resources(**needs), directory=Path.cwd(), **manner)
-    path = Path(options["output"] or f"{name}{scheduler.suffix}")
+    path = Path(plain("--output", options["output"] or f"{name}{scheduler.suffix}"))
     write(path, script(batch, scheduler, path.absolute()), overwrite=options["overwrite"])
     first, last = runs[0], runs[-1]
     files = f"{first.output}, checkpoints in {first.checkpoint}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.checkpoint import Folder
+from sundsbo_mpi.checkpoint.resuming import candidates, require_same_run
 from sundsbo_mpi.cli import run as run_command
 from sundsbo_mpi.config import resolve
 from sundsbo_mpi.errors import UsageError
@@ -16,10 +17,11 @@ from sundsbo_mpi.launching.arrays import combinations
 from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
+    from sundsbo_mpi.config import Config
     from sundsbo_mpi.tables import TopologyOptions
 
-OWNED = ("file", "checkpoint", "overwrite")
-"""Settings of the table ``output`` that the script sets."""
+OWNED = ("file", "checkpoint", "overwrite", "trace")
+"""Settings of the table ``output`` that the script sets, or that its runs cannot share."""
 
 
 def planned(
@@ -53,14 +55,16 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
         )
     if not config.topology.file:
         raise UsageError("no topology: give the weight-matrix file with --topology FILE.")
-    found = _agents(config.topology)
+    found, digest = _weights(config.topology, lazy=config.algorithm["lazy"])
     if agents not in (None, found):
         raise UsageError(
             f"{config.topology.file} has {found} agents, but --agents is {agents}: leave --agents "
             "out, or take another topology."
         )
     output, saved = Path(f"{stem}.h5"), Path(f"{stem}.saved")
-    if output.exists() and not Folder(saved).newest_first():
+    if Folder(saved).newest_first():
+        _require_same(saved, config, digest)
+    elif output.exists():
         raise UsageError(
             f"the run file '{output}' is there already, and '{saved}' has no checkpoint to go on "
             "from: choose another --name."
@@ -69,7 +73,21 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
     return Run(found, settings, str(output), str(saved), resuming)
 
 
+def _require_same(saved: Path, config: Config, digest: str) -> None:
+    """Refuse to go on from the checkpoint of another run, which the job would do in silence."""
+    stored = candidates(saved)[0].manifest
+    advice = f"'{saved}' has checkpoints already, and the job would go on from them: choose another"
+    try:
+        require_same_run(stored, config.as_dict())
+    except UsageError as error:
+        raise UsageError(f"{error} ({advice} --name.)") from None
+    if stored.about.whole and stored.about.topology_sha256 != digest:
+        raise UsageError(f"{config.topology.file} has other weights than before. {advice} --name.")
+
+
 @cache
-def _agents(topology: TopologyOptions) -> int:
+def _weights(topology: TopologyOptions, *, lazy: bool) -> tuple[int, str]:
+    """Return how many agents a topology has, and the digest of what they mix with."""
     reading = Reading(topology.format, topology.weights, topology.undirected)
-    return read_weights(topology.file, reading).weights.agents
+    weights = read_weights(topology.file, reading).weights
+    return weights.agents, (weights.lazy() if lazy else weights).sha256

@@ -32,7 +32,7 @@ def search(
         perform: Does the runs of a stage, given its number; says whether no more are to come.
 
     Raises:
-        UsageError: a stage has too many settings, or all of its settings were refused.
+        UsageError: a stage has too many settings, or all settings of the first one were refused.
     """
     sweep = planner.sweep
     axes = sweep.axes
@@ -41,7 +41,7 @@ def search(
         tried = {_key(trial.settings) for trial in trials}
         fresh = {_key(values): values for values in settings(sweep, axes, stage)}
         now = [planner.trial(stage, v) for key, v in fresh.items() if key not in tried]
-        if now and all(trial.refusal for trial in now):
+        if stage == 0 and now and all(trial.refusal for trial in now):
             raise UsageError(now[0].refusal)
         trials += now
         if not perform(stage, now):

@@ -53,9 +53,7 @@ def _parts(piece: Any) -> list[tuple[str, Any]] | None:
 
 
 def _is_plain(piece: Any) -> bool:
-    return piece is None or isinstance(
-        piece, bool | int | float | complex | str | bytes | slice | range
-    )
+    return piece is None or isinstance(piece, PLAIN)
 
 
 def fingerprint(held: Any) -> str:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.taskcheck.bench import Bench
     from sundsbo_mpi.tasks.base import Task
 
-    Losses = tuple[str, ...]
-
 MUS = (0.0, 0.7)
 SADDLE_ERROR = 1e-8
 """Relative, in float64."""
