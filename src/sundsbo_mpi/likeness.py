@@ -8,10 +8,8 @@ from typing import Any
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.settings import Layer
+from sundsbo_mpi.tables import NOT_SHARED
 from sundsbo_mpi.written import require_plain
-
-OF_ITS_OWN = ("file", "overwrite", "trace", "checkpoint")
-"""Settings of the table ``output`` that name what the earlier run left, which stays as it is."""
 
 
 def settings_of(
@@ -38,7 +36,7 @@ def settings_of(
         )
     require_plain(config, f"'{path}'")
     settings = {table: dict(config[table]) for table in tables}
-    for key in OF_ITS_OWN:
+    for key in NOT_SHARED:
         settings["output"].pop(key, None)
     network = settings["topology"]
     if not (topology and Path(str(network.get("file"))).exists()):

@@ -17,6 +17,8 @@ ON_NAN = ("stop", "skip")
 """Stop all agents, or undo the iteration on all of them and go on with the next batch."""
 ON_FAILURE = ("abort", "continue")
 """End the job, or let the other agents go on, where the MPI library can."""
+NOT_SHARED = ("file", "overwrite", "trace", "checkpoint")
+"""Settings of the table ``output`` that name, or give away, the files of one run alone."""
 LARGEST_INTEGER = 2**53
 """Larger ones are not exact everywhere."""
 

@@ -1,5 +1,6 @@
 """Which runs are started, which are reused, and what is said of those that fail."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from sundsbo_mpi.campaign import running
 from sundsbo_mpi.campaign.running import State
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.launching import program
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.plan import Wish, check, jobs
 from sundsbo_mpi.reproduce.results import collect
@@ -244,7 +246,8 @@ def test_launchers(tmp_path):
     job = plan(tmp_path)[0]
     words = running.command(job, "'/my tools/mpirun' -np {n} --map-by :oversubscribe")
     assert words[:5] == ["/my tools/mpirun", "-np", "10", "--map-by", ":oversubscribe"]
-    assert words[5:10] == [sys.executable, "-P", "-m", "sundsbo_mpi", "run"]
+    own = program()
+    assert words[5 : 6 + len(own)] == [*own, "run"]
     assert running.command(job, "srun --ntasks={n}")[1] == "--ntasks=10"
     with pytest.raises(UsageError, match=r"has no \{n\}"):
         running.command(job, "mpirun -n 10")
@@ -252,14 +255,14 @@ def test_launchers(tmp_path):
         running.command(job, "mpirun '{n}")
     with pytest.raises(UsageError, match="cannot start 'no-such-launcher'"):
         running.start(["no-such-launcher"], tmp_path / "x.log")
-    assert "{n}" in running.default_launcher()
+    assert shlex.split(running.default_launcher())[1:] == ["-n", "{n}"]
 
 
 def test_topologies_are_written_before_the_runs(tmp_path, started):
     planned = jobs(experiment("dctopo"), Wish(tmp_path, seeds=1, sets=DIGITS, iterations=20))
     printed = commands(running.missing(planned), LAUNCHER)
-    assert [words[4] for words in printed[:5]] == ["topology"] * 5
-    assert [words[7] for words in printed[5:]] == ["run"] * 10
+    assert [words[len(program())] for words in printed[:5]] == ["topology"] * 5
+    assert [words[3 + len(program())] for words in printed[5:]] == ["run"] * 10
     assert "--offsets 1,2 --self-weight 0.6" in " ".join(printed[1])
     assert not list(tmp_path.iterdir())
     run(planned)

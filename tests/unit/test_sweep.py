@@ -18,6 +18,7 @@ from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.sweep import command
 from sundsbo_mpi.config import Request, resolve
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.launching import program
 from sundsbo_mpi.sweep import planning
 from sundsbo_mpi.sweep.reading import read_sweep
 from sundsbo_mpi.topology import BUILDERS, write_weights
@@ -146,14 +147,15 @@ def test_the_best_is_a_configuration(started):
     assert "seed" not in found["run"]
     assert "output" not in found
     config = resolve(Request(file="steps/best.toml", flags={"run": {"seed": 5}}))
-    ran = fake_runs.configuration(next(w for w in started if "algorithm.step_y=0.1" in w)[8:])
+    words = next(w for w in started if "algorithm.step_y=0.1" in w)
+    ran = fake_runs.configuration(words[words.index("run") + 1 :])
     assert ran.algorithm == config.algorithm
     assert (ran.task, ran.run, ran.topology) == (config.task, config.run, config.topology)
 
 
 def test_each_seed_is_a_run_of_its_own_beginning_with_the_first_of_the_file():
     planned = to_start(more="seeds = 2")
-    seeds = [fake_runs.configuration(words[8:]).run.seed for words in planned]
+    seeds = [fake_runs.configuration(words[words.index("run") + 1 :]).run.seed for words in planned]
     assert seeds == [5] * 6 + [6] * 6
     assert len(files(planned)) == 12
     assert all(words[1:3] == ["-n", "5"] for words in planned)
@@ -343,7 +345,7 @@ def test_interrupted_runs_go_on_from_their_checkpoints(started, monkeypatch):
     refuse("no setting has all its runs", text=NARROW)
     assert not Path("steps/best.toml").exists()
     sweep(text=NARROW)
-    assert [words[7] for words in started] == ["run"] * 3 + ["resume"] * 3
+    assert [words[3 + len(program())] for words in started] == ["run"] * 3 + ["resume"] * 3
     assert rows()[0]["algorithm.step_y"] == "0.1"
     assert list(Path("steps/checkpoints").iterdir()) == []
     assert list(Path("steps/runs").glob("*.log")) == []
@@ -363,14 +365,16 @@ def test_a_checkpoint_that_is_refused_gives_way_to_a_new_beginning(started, monk
     monkeypatch.setattr(running, "start", start)
     refuse("no setting has all its runs", text=NARROW)
     sweep(text=NARROW)
-    assert [words[7] for words in started[3:]] == ["resume", "run"] * 3
+    assert [words[3 + len(program())] for words in started[3:]] == ["resume", "run"] * 3
 
 
 def test_a_checkpoint_of_another_run_file_is_not_gone_on_with(started, monkeypatch):
     monkeypatch.setattr(running, "start", lambda words, log: interrupt(words) and 85)
     refuse("no setting has all its runs", text=NARROW)
     Path("steps").rename("moved")
-    assert {words[7] for words in to_start("--out", "moved", text=NARROW)} == {"run"}
+    assert {words[3 + len(program())] for words in to_start("--out", "moved", text=NARROW)} == {
+        "run"
+    }
 
 
 def test_a_dry_run_starts_and_writes_nothing(started):
@@ -431,7 +435,7 @@ def test_slurm_does_stage_after_stage(started, sbatch):
     [
         ("seed = 3", r"unknown setting 'sweep\.seed': did you mean 'sweep\.seeds'"),
         ("search = 'gird'", r"unknown sweep\.search 'gird': did you mean 'grid'"),
-        ("metric = 'weight_gap'", r"not known whether more is better: say sweep\.goal"),
+        ("metric = 'sharpness'", r"not known whether more is better: say sweep\.goal"),
         ("goal = 'mx'", r"unknown sweep\.goal 'mx': did you mean 'max'"),
         ("finer = 99", r"sweep\.finer is 99: expected an integer"),
         ("seeds = 0", r"sweep\.seeds is 0: expected an integer"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,6 +12,7 @@ from sundsbo_mpi.campaign.job import Job
 from sundsbo_mpi.campaign.launching import alone, orderly_end, start
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.identity import identity
+from sundsbo_mpi.launching import AGENTS, BY_MPIRUN, program, starting
 from sundsbo_mpi.runfile import read_run
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData
 
 J = TypeVar("J", bound=Job)
-PLACE = "{n}"
 REFUSED = 2
 """The exit status of a run that could not start."""
 SAYS = "sundsbo-mpi: "
@@ -41,9 +39,9 @@ class State(Enum):
 
 def default_launcher() -> str:
     """Name the mpirun beside the running Python, or the one on PATH."""
-    beside = Path(sys.executable).with_name("mpirun")
-    found = str(beside) if beside.exists() else shutil.which("mpirun") or "mpirun"
-    return f"{shlex.quote(found)} -n {PLACE}"
+    return " ".join(
+        word if word == AGENTS else shlex.quote(word) for word in starting.launcher(BY_MPIRUN)
+    )
 
 
 def command(job: Job, launcher: str, *, anew: bool = False) -> list[str]:
@@ -61,23 +59,15 @@ def command(job: Job, launcher: str, *, anew: bool = False) -> list[str]:
         words = shlex.split(launcher)
     except ValueError as error:
         raise UsageError(f"--launcher {launcher}: {error}; close what you have opened.") from None
-    if not any(PLACE in word for word in words):
+    if not any(AGENTS in word for word in words):
         raise UsageError(
-            f"--launcher '{launcher}' has no {PLACE}: write it where the number of ranks goes, as "
-            f"in 'mpirun -n {PLACE}'."
+            f"--launcher '{launcher}' has no {AGENTS}: write it where the number of ranks goes, as "
+            f"in 'mpirun -n {AGENTS}'."
         )
-    words = [word.replace(PLACE, str(job.agents)) for word in words]
+    words = [word.replace(AGENTS, str(job.agents)) for word in words]
     goes_on = not anew and can_go_on(job)
     asked = ("resume", str(job.checkpoint)) if goes_on else ("run", *job.arguments)
     return [*words, *program(), *asked]
-
-
-def program() -> list[str]:
-    """Return the words that start this program, with the Python that runs it now.
-
-    Without -P, files of the working directory would stand in for modules of the same name.
-    """
-    return [sys.executable, "-P", "-m", "sundsbo_mpi"]
 
 
 def state(job: Job) -> State:

@@ -14,14 +14,12 @@ from sundsbo_mpi.config import resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.launching import Run
 from sundsbo_mpi.launching.arrays import combinations
+from sundsbo_mpi.tables import NOT_SHARED
 from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.config import Config
     from sundsbo_mpi.tables import TopologyOptions
-
-OWNED = ("file", "checkpoint", "overwrite", "trace")
-"""Settings of the table ``output`` that the script sets, or that its runs cannot share."""
 
 
 def planned(
@@ -49,7 +47,7 @@ def planned(
 
 def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
     config = resolve(run_command.request_of(settings))
-    if odd := next((key for key in OWNED if getattr(config.output, key)), None):
+    if odd := next((key for key in NOT_SHARED if getattr(config.output, key)), None):
         raise UsageError(
             f"output.{odd} is the script's own: leave it out, and choose names with --name."
         )

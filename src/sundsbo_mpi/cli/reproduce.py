@@ -193,7 +193,7 @@ def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) ->
 
 def _submit(todo: Sequence[Job], manner: Manner, out: Path) -> None:
     from sundsbo_mpi.campaign import slurm
-    from sundsbo_mpi.campaign.running import program
+    from sundsbo_mpi.launching import program
     from sundsbo_mpi.reproduce.running import prepare
 
     folder = out / "slurm"

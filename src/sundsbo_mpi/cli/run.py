@@ -104,7 +104,8 @@ def request_of(words: Sequence[str]) -> Request:
         click.UsageError: one of them is unknown, or has no value where it needs one.
     """
     params = command.make_context("run", list(words)).params
-    del params["print_config"]
+    if params.pop("print_config"):
+        raise click.UsageError("--print-config starts no run: give it to 'sundsbo-mpi run' itself.")
     reading = Reading(*(params.pop(name) for name in ("form", "weights", "undirected")))
     return _request(reading, params.pop("sets"), params)
 

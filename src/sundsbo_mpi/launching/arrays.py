@@ -29,6 +29,8 @@ def combinations(texts: Iterable[str]) -> list[tuple[str, ...]]:
         if name in axes:
             raise UsageError(f"--array names {name} twice: put all its values into one list.")
         axes[name] = [f"{name}={value_text(value)}" for value in values]
+        if len(set(axes[name])) < len(values):
+            raise UsageError(f"--array gives {name} a value twice: leave out one of the two.")
     runs = list(itertools.islice(itertools.product(*axes.values()), MOST + 1))
     if len(runs) > MOST:
         raise UsageError(f"--array makes more than {MOST} runs: split it into several scripts.")

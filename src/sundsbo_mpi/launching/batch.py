@@ -65,6 +65,8 @@ class Resources:
         for name in ("partition", "account", "constraint"):
             if (value := getattr(self, name)) is not None:
                 plain(f"--{name}", value)
+                if " " in value:
+                    raise UsageError(f"--{name} {brief(value)}: expected one name, without blanks.")
 
     @property
     def clock(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.running import command, program, run_all
+from sundsbo_mpi.campaign.running import command, run_all
+from sundsbo_mpi.launching import program
 from sundsbo_mpi.reproduce.plan import Job
 from sundsbo_mpi.reproduce.topologies import topology_command, write_topology
 

@@ -14,6 +14,7 @@ import click
 
 from sundsbo_mpi.campaign import running, slurm
 from sundsbo_mpi.campaign.running import State
+from sundsbo_mpi.launching import program
 from sundsbo_mpi.sweep.ranking import require_metric
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Performer:
         script = folder / f"stage-{stage + 1}.sh"
         script.write_text(text, encoding="utf-8")
         # Each time a later stage is the first whose runs are started, so this comes to an end.
-        again = [*running.program(), *sys.argv[1:], "--after", str(stage + 1)]
+        again = [*program(), *sys.argv[1:], "--after", str(stage + 1)]
         array, following = slurm.submit(script, again)
         click.echo(
             f"submitted {len(todo)} runs of stage {stage + 1} as job {array}; job {following} goes "

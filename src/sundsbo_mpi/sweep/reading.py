@@ -11,17 +11,17 @@ from sundsbo_mpi.config import TABLES
 from sundsbo_mpi.errors import UsageError, brief, unknown
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.settings import Layer, assignments, complete, read_toml
+from sundsbo_mpi.summary import direction
 from sundsbo_mpi.sweep.axes import Axis, axis
+from sundsbo_mpi.tables import NOT_SHARED
 from sundsbo_mpi.toml_text import value_text
 
 SEARCHES = ("grid", "random")
 GOALS = ("max", "min")
-HIGHER_IS_BETTER, LOWER_IS_BETTER = ("accuracy",), ("loss", "error", "stationarity", "consensus")
-"""Words in the names of metrics."""
 HELD_BACK = "test"
 """The word in the names of metrics on data that no choice may look at."""
 MOST_STAGES, MOST_SEEDS = 10, 1000
-OWNED = ("output.file", "output.overwrite", "output.trace", "output.checkpoint")
+OWNED = tuple(f"output.{key}" for key in NOT_SHARED)
 """Settings that every run of a sweep has for itself."""
 
 
@@ -69,10 +69,7 @@ class SweepOptions:
     @property
     def known_goal(self) -> str:
         """What the name of the metric says of it, "" if nothing."""
-        said = words(self.metric)
-        if any(word in HIGHER_IS_BETTER for word in said):
-            return "max"
-        return "min" if any(word in LOWER_IS_BETTER for word in said) else ""
+        return {1: "max", -1: "min", 0: ""}[direction(self.metric)]
 
     @property
     def maximise(self) -> bool:
