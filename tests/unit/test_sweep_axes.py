@@ -31,6 +31,12 @@ def test_a_grid(given, grid):
     assert axis("algorithm.step_x", given).grid() == grid
 
 
+def test_few_digits_do_not_lead_out_of_a_range():
+    values, rng = Range(0.99995, 0.99999), np.random.default_rng(0)
+    found = (*values.grid(), *(values.draw(rng) for _ in range(50)))
+    assert all(values.low <= value <= values.high for value in found)
+
+
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [

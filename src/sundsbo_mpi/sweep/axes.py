@@ -108,28 +108,29 @@ class Range:
         into, back = self._scale()
         first, last, count = into(self.low), into(self.high), self.points - 1
         inner = [back(first + (last - first) * i / count) for i in range(1, count)]
-        return _once([self.low, *(_tidy(v, self._whole) for v in inner), self.high])
+        return _once([self.low, *map(self._rounded, inner), self.high])
 
     def draw(self, rng: np.random.Generator) -> Any:
         """Return one of them."""
         into, back = self._scale()
-        return _tidy(back(float(rng.uniform(into(self.low), into(self.high)))), self._whole)
+        return self._rounded(back(float(rng.uniform(into(self.low), into(self.high)))))
 
     def around(self, best: Any, tried: Sequence[Any], stage: int) -> Axis:
         """Return the part of the range around the best."""
         into, back = self._scale()
         reach = (into(self.high) - into(self.low)) / 2 ** (stage + 1)
-        low = max(self.low, _tidy(back(into(best) - reach), self._whole))
-        high = min(self.high, _tidy(back(into(best) + reach), self._whole))
+        low = self._rounded(back(into(best) - reach))
+        high = self._rounded(back(into(best) + reach))
         return Range(low, high, self.points, self.spacing) if low < high else Choice((best,))
 
     def ends_with(self, value: Any) -> bool:
         """Say whether it is one of the two ends."""
         return value in (self.low, self.high)
 
-    @property
-    def _whole(self) -> bool:
-        return isinstance(self.low, int) and isinstance(self.high, int)
+    def _rounded(self, value: float) -> float:
+        """Return a value with few digits, which does not leave the range by that."""
+        whole = isinstance(self.low, int) and isinstance(self.high, int)
+        return min(self.high, max(self.low, _tidy(value, whole)))
 
     def _scale(self) -> tuple[Callable[[float], float], Callable[[float], float]]:
         return _scale(log=self.spacing != "linear" and self.low > 0)
