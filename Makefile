@@ -85,7 +85,7 @@ docs: $(VENV)/.tests-installed
 
 ## Source distribution and wheel in dist/, with their metadata checked.
 dist: $(VENV)/.tests-installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt build twine
+	$(BIN)/python -m pip install --quiet -c constraints.txt '.[dist]'
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*

@@ -22,9 +22,9 @@ from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
-from sundsbo_mpi.control import Control
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.outgoing import Outgoing
+from sundsbo_mpi.ranks.control import Control
 
 VARIANTS = {
     "se shared": ("sun-dsbo-se", "shared"),

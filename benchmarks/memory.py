@@ -49,7 +49,7 @@ def inside(iterations: int) -> None:
     from sundsbo_mpi.clock import Clock
     from sundsbo_mpi.comm.gossip import Gossip
     from sundsbo_mpi.comm.tally import Tally
-    from sundsbo_mpi.control import Control
+    from sundsbo_mpi.ranks.control import Control
 
     torch.set_num_threads(1)
     comm, clock = MPI.COMM_WORLD, Clock()

@@ -31,7 +31,8 @@ if MPI.COMM_WORLD.rank == 0:
 """
 IMPORTS = {
     "torch and mpi4py": "import torch; from mpi4py import MPI",
-    "the program": "import sundsbo_mpi.comm.world as w; w.load_mpi(); import sundsbo_mpi.run",
+    "the program": "from sundsbo_mpi.comm import world; world.load_mpi(); "
+    "import sundsbo_mpi.running.run",
 }
 OURS = ("--iterations", "1", "--eval-every", "1", "--output", "run.h5", "--overwrite")
 

@@ -12,7 +12,7 @@ import torch
 
 from sundsbo_mpi.comm.world import load_mpi
 from sundsbo_mpi.composition import Algorithm
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 from sundsbo_mpi.tasks.shards import Shard
 from sundsbo_mpi.topology import Weights
@@ -49,7 +49,7 @@ def task(agent: int) -> HyperCleaning:
 def algorithm(name: str, agents: int, iterations: int, **options: str) -> Algorithm:
     """Build a method with the paper's settings of hyper-cleaning, and other options."""
     load_mpi()  # first: the next import would initialise MPI
-    from sundsbo_mpi.startup import build_algorithm
+    from sundsbo_mpi.running.startup import build_algorithm
 
     flags = {"algorithm": {"name": name, **options}, "run": {"iterations": iterations}}
     return build_algorithm(resolve(Request(preset="paper/hyper-cleaning", flags=flags)), agents)[0]

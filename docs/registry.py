@@ -163,7 +163,7 @@ def transports() -> Rows:
 
 def tasks() -> Rows:
     """Every built-in task with its options."""
-    from sundsbo_mpi.settings import parameters
+    from sundsbo_mpi.config.settings import parameters
     from sundsbo_mpi.tasks import DESCRIPTIONS, load_task
 
     rows: Rows = [("`--task` …", "problem", "options (`--set task.…`), with defaults")]
@@ -176,8 +176,8 @@ def tasks() -> Rows:
 
 def presets() -> Rows:
     """Every preset with its first comment."""
-    from sundsbo_mpi.settings import preset
-    from sundsbo_mpi.settings import presets as names
+    from sundsbo_mpi.config.settings import preset
+    from sundsbo_mpi.config.settings import presets as names
 
     rows: Rows = [("`--preset` …", "task", "sets")]
     for name in names():
@@ -190,8 +190,8 @@ def presets() -> Rows:
 def settings() -> Rows:
     """The settings of the tables run, topology and output, with their flags."""
     from sundsbo_mpi.cli.run import command
-    from sundsbo_mpi.settings import FLAGS
-    from sundsbo_mpi.tables import OutputOptions, RunOptions, TopologyOptions
+    from sundsbo_mpi.config.settings import FLAGS
+    from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
 
     shown = {param.name: param for param in command.params}
     by_setting = {setting: flag for flag, setting in FLAGS.items()}

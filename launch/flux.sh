@@ -4,7 +4,7 @@
 # flux: --time-limit=14400s
 # flux: --output="sundsbo-{{id}}.log"
 
-# Written by 'sundsbo-mpi launch'; submit with: flux batch launch/flux.sh
+# Written by sundsbo-mpi; submit with: flux batch launch/flux.sh
 agents=10
 output=sundsbo.h5
 saved=sundsbo.saved
@@ -17,6 +17,8 @@ if [ -e "${checkpoints[0]}" ]; then
     words=(resume "$saved" "${resuming[@]}")
 else
     words=(run "${settings[@]}" --output "$output" --checkpoint "$saved")
+    # What an earlier round of this job left without a checkpoint makes way.
+    [ "${ROUND:-0}" -eq 0 ] || words+=(--overwrite)
 fi
 words+=(--max-walltime 14220)
 
@@ -26,7 +28,7 @@ caught='' ended='' job=''
 trap 'caught=1; kill -USR1 "$job"' USR1
 trap 'caught=1 ended=1' TERM
 
-flux run -n "$agents" sundsbo-mpi "${words[@]}" &
+flux run -o pmi=pmix -n "$agents" sundsbo-mpi "${words[@]}" &
 job=$!
 status=127
 while

@@ -4,7 +4,7 @@
 #PBS -l walltime=04:00:00
 #PBS -j oe
 
-# Written by 'sundsbo-mpi launch'; submit with: qsub launch/pbs.sh
+# Written by sundsbo-mpi; submit with: qsub launch/pbs.sh
 cd "$PBS_O_WORKDIR" || exit
 agents=10
 output=sundsbo.h5
@@ -18,6 +18,8 @@ if [ -e "${checkpoints[0]}" ]; then
     words=(resume "$saved" "${resuming[@]}")
 else
     words=(run "${settings[@]}" --output "$output" --checkpoint "$saved")
+    # What an earlier round of this job left without a checkpoint makes way.
+    [ "${ROUND:-0}" -eq 0 ] || words+=(--overwrite)
 fi
 words+=(--max-walltime 14220)
 

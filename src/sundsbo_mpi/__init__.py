@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.world import start_mpi
     from sundsbo_mpi.library import Solution, build_weights, solve
-    from sundsbo_mpi.modules import SplitModule
+    from sundsbo_mpi.library.modules import SplitModule
     from sundsbo_mpi.tasks.base import Task
     from sundsbo_mpi.topology import Weights, read_weights
 
@@ -31,7 +31,7 @@ __all__ = [
 
 _HOMES = {
     "Solution": "library",
-    "SplitModule": "modules",
+    "SplitModule": "library.modules",
     "Task": "tasks.base",
     "Weights": "topology",
     "build_weights": "library",

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sundsbo_mpi.agreement import jointly
-from sundsbo_mpi.control import GO_ON, SAVE, Control, Stop, stop_in
-from sundsbo_mpi.health import Health
+from sundsbo_mpi.diagnosis.health import Health
 from sundsbo_mpi.outgoing import nothing
+from sundsbo_mpi.ranks.agreement import jointly
+from sundsbo_mpi.ranks.control import GO_ON, SAVE, Control, Stop, stop_in
 
 if TYPE_CHECKING:
     from sundsbo_mpi.clock import Clock

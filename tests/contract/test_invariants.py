@@ -7,7 +7,7 @@ import torch
 from lockstep import Lockstep
 from together import together
 
-from sundsbo_mpi import metrics
+from sundsbo_mpi.measuring import metrics
 
 ITERATIONS = 12
 

@@ -11,8 +11,8 @@ from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.matrix_directions import LARGEST_BYTES
-from sundsbo_mpi.control import Control
 from sundsbo_mpi.errors import AgreedError, UsageError
+from sundsbo_mpi.ranks.control import Control
 
 
 def alone(step):

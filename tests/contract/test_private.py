@@ -9,11 +9,11 @@ import torch
 from lockstep import Lockstep
 from together import complaints, together
 
-from sundsbo_mpi import metrics
 from sundsbo_mpi.algorithms.base import MethodOptions
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.inspection import inspect_private
+from sundsbo_mpi.measuring import metrics
+from sundsbo_mpi.running.inspection import inspect_private
 
 AGENTS, OWN, D_Y = 4, 3, 6
 SIZES = {"x": AGENTS * OWN, "y": D_Y}

@@ -31,7 +31,7 @@ from sundsbo_mpi.comm.gossip import Gossip  # noqa: E402
 from sundsbo_mpi.comm.survivors import Survivors, endure, fault_tolerance  # noqa: E402
 from sundsbo_mpi.comm.transports.network import Wires  # noqa: E402
 from sundsbo_mpi.comm.world import start_mpi  # noqa: E402
-from sundsbo_mpi.control import GO_ON, Control  # noqa: E402
+from sundsbo_mpi.ranks.control import GO_ON, Control  # noqa: E402
 from sundsbo_mpi.tasks.closed_form import mean, penalised_solution  # noqa: E402
 from sundsbo_mpi.tasks.quadratic import Quadratic  # noqa: E402
 from sundsbo_mpi.topology import BUILDERS  # noqa: E402

@@ -28,7 +28,9 @@ def jail(tmp_path_factory):
 @pytest.fixture(scope="module")
 def settings_jail(tmp_path_factory):
     """A process that reads settings, for which all methods and tasks are imported."""
-    jail = Jail(tmp_path_factory.mktemp("jail"), "sundsbo_mpi.config", "sundsbo_mpi.tasks.toy")
+    jail = Jail(
+        tmp_path_factory.mktemp("jail"), "sundsbo_mpi.config.resolving", "sundsbo_mpi.tasks.toy"
+    )
     yield jail
     jail.close()
 

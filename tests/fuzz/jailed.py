@@ -73,7 +73,7 @@ def data(name, folder):
 
 def settings(file=None, sets=()):
     from sundsbo_mpi.algorithms import Horizon, method
-    from sundsbo_mpi.config import Request, resolve
+    from sundsbo_mpi.config.resolving import Request, resolve
     from sundsbo_mpi.tasks import load_task
 
     config = resolve(Request(sets=tuple(sets), file=file))

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutations import mutated
 
-from sundsbo_mpi import settings as module
 from sundsbo_mpi.algorithms import METHODS
-from sundsbo_mpi.settings import presets
+from sundsbo_mpi.config import settings as module
+from sundsbo_mpi.config.settings import presets
 
 CHEAP = """
 [run]

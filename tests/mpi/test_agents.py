@@ -16,8 +16,8 @@ from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.control import Control, Stop
 from sundsbo_mpi.errors import DivergedError
+from sundsbo_mpi.ranks.control import Control, Stop
 from sundsbo_mpi.topology import Weights
 
 ITERATIONS = 20

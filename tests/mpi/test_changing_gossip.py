@@ -13,7 +13,7 @@ from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.control import Control
+from sundsbo_mpi.ranks.control import Control
 from sundsbo_mpi.topology import SEQUENCES, Cycle
 
 ITERATIONS = 12

@@ -9,8 +9,8 @@ from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.control import Control
-from sundsbo_mpi.evaluation import Evaluation
+from sundsbo_mpi.measuring.evaluation import Evaluation
+from sundsbo_mpi.ranks.control import Control
 from sundsbo_mpi.topology import Weights
 
 ITERATIONS = 4

@@ -20,8 +20,8 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.composition.compressors import COMPRESSORS
-from sundsbo_mpi.control import SAVE, Control
-from sundsbo_mpi.observing import spent, take_up
+from sundsbo_mpi.ranks.control import SAVE, Control
+from sundsbo_mpi.running.observing import spent, take_up
 from sundsbo_mpi.topology import Weights
 
 ITERATIONS = 9

@@ -9,8 +9,8 @@ import torch
 
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.seating import assigned, seat
-from sundsbo_mpi.config import Request
-from sundsbo_mpi.run import run
+from sundsbo_mpi.config.resolving import Request
+from sundsbo_mpi.running.run import run
 from sundsbo_mpi.topology import BUILDERS, write_weights
 
 HOSTS = ("even", "odd")

@@ -18,7 +18,7 @@ from jobs import FailedError, complete, topology
 from lockstep import Lockstep
 
 from sundsbo_mpi.algorithms import Horizon, method
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.topology import Reading, read_weights
 

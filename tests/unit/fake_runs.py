@@ -10,10 +10,10 @@ from pathlib import Path
 import synthetic_run
 
 from sundsbo_mpi.cli.run import command as run_command
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
+from sundsbo_mpi.config.settings import FLAGS, flag_settings
 from sundsbo_mpi.runfile import RunFile
 from sundsbo_mpi.runfile.resuming import planned_after
-from sundsbo_mpi.settings import FLAGS, flag_settings
 
 METRICS = ("test_accuracy", "test_accuracy_local", "validation_accuracy", "loss")
 

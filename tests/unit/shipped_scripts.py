@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sundsbo_mpi.launching import AGENTS, SCHEDULERS, Batch, Resources, Run, launcher, script
-from sundsbo_mpi.launching.arrays import combinations
+from sundsbo_mpi.batch import AGENTS, SCHEDULERS, Batch, Resources, Run, launcher, script
+from sundsbo_mpi.batch.arrays import combinations
 
 SEEDS_AND_METHODS = (
     "run.seed=[0, 1, 2]",
@@ -14,7 +14,7 @@ SHIPPED = {
     "slurm.sbatch": ("slurm", launcher("pmix"), ()),
     "slurm-array.sbatch": ("slurm", launcher("pmix"), SEEDS_AND_METHODS),
     "pbs.sh": ("pbs", ["mpirun", "-n", AGENTS], ()),
-    "flux.sh": ("flux", ["flux", "run", "-n", AGENTS], ()),
+    "flux.sh": ("flux", ["flux", "run", "-o", "pmi=pmix", "-n", AGENTS], ()),
 }
 
 

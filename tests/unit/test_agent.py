@@ -13,9 +13,9 @@ from together import together
 from sundsbo_mpi.agent import Agent, Observer, Position, answer
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.composition import State
-from sundsbo_mpi.control import GO_ON, Control, Stop
 from sundsbo_mpi.errors import DivergedError
 from sundsbo_mpi.outgoing import Outgoing
+from sundsbo_mpi.ranks.control import GO_ON, Control, Stop
 
 VARIABLES = ("x", "y", "theta")
 

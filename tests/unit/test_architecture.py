@@ -62,15 +62,24 @@ def test_the_modules_are_found():
 
 def test_only_the_network_and_the_run_import_mpi():
     users = {m for m in MODULES if uses(m, "mpi4py")}
-    assert users <= {"run", *in_folder("comm", "cli")}
+    assert users <= {"running/run", *in_folder("comm", "cli")}
     users = {m for m in MODULES if uses(m, "mpi4py", types_too=True)}
-    known = {"run", "startup", "preparation", "job", "library", "solving"}
-    assert users <= {*known, *in_folder("comm", "cli")}
+    assert users <= {*in_folder("comm", "cli", "library", "ranks", "running")}
 
 
 @pytest.mark.parametrize("module", mathematics())
 def test_the_mathematics_knows_no_network_no_files_and_no_command(module):
-    others = ("comm", "agent", "run", "startup", "config", "cli", "runfile", "topology", "metrics")
+    others = (
+        "comm",
+        "ranks",
+        "agent",
+        "running",
+        "config",
+        "cli",
+        "runfile",
+        "topology",
+        "measuring",
+    )
     assert not uses(module, *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
@@ -87,25 +96,25 @@ def test_the_mathematics_can_be_listed_without_torch(module):
 
 @pytest.mark.parametrize("module", in_folder("tasks"))
 def test_tasks_know_no_method_and_no_network(module):
-    others = ("comm", "agent", "run", "startup", "cli", "metrics", *MATHEMATICS)
+    others = ("comm", "agent", "running", "cli", "measuring", *MATHEMATICS)
     assert not uses(module, *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
 @pytest.mark.parametrize("module", in_folder("comm"))
 def test_the_network_knows_no_method_and_no_task(module):
-    others = ("tasks", "agent", "run", "startup", "cli", "metrics", *MATHEMATICS)
+    others = ("tasks", "agent", "running", "cli", "measuring", *MATHEMATICS)
     assert not uses(module, *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
 @pytest.mark.parametrize("module", in_folder("datasets"))
 def test_data_sets_know_no_task_no_method_no_network_and_no_torch(module):
-    others = ("tasks", "comm", "agent", "run", "startup", "cli", "metrics", "config", *MATHEMATICS)
+    others = ("tasks", "comm", "agent", "running", "cli", "measuring", "config", *MATHEMATICS)
     assert not uses(module, "torch", *(f"sundsbo_mpi.{other}" for other in others), types_too=True)
 
 
 @pytest.mark.parametrize("module", in_folder("topology", "runfile"))
 def test_files_know_no_network_and_no_torch(module):
-    others = ("comm", "agent", "run", "startup", "cli", "tasks", *MATHEMATICS)
+    others = ("comm", "agent", "running", "cli", "tasks", *MATHEMATICS)
     assert not uses(module, "torch", *(f"sundsbo_mpi.{other}" for other in others))
 
 

@@ -106,7 +106,7 @@ def test_what_no_file_can_hold_is_a_mistake_of_the_program():
     [
         {"named": "os:system", "parts": []},
         {"named": "sundsbo_mpi.agent:Agent", "parts": []},
-        {"named": "sundsbo_mpi.control:Stop", "parts": [{"value": 1}]},
+        {"named": "sundsbo_mpi.ranks.control:Stop", "parts": [{"value": 1}]},
         {"named": "sundsbo_mpi.nowhere:Extra", "parts": []},
         {"named": f"{Extra.__module__}:Extra", "parts": []},
         {"named": f"{Extra.__module__}:{Extra.__qualname__}._make", "parts": []},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from measured_runs import START, configured, without, write
 
+from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.compare.differences import of_configuration, of_environment
 from sundsbo_mpi.compare.fairness import remarks
@@ -17,7 +18,6 @@ from sundsbo_mpi.compare.quantities import BYTES, SECONDS, line
 from sundsbo_mpi.compare.scaling import scaling
 from sundsbo_mpi.compare.targets import Aim, Wish, choose_aim, last, reached
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce.statistics import Spread, spread
 from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.runfile.schema import LATER_COSTS
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from sundsbo_mpi import config as module
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config import resolving as module
+from sundsbo_mpi.config.resolving import Request, resolve
+from sundsbo_mpi.config.settings import presets
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import presets
 
 USERS_TASK = """
 class Mine:

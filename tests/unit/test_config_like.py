@@ -7,9 +7,9 @@ import pytest
 import synthetic_run
 from scipy.sparse import vstack
 
-from sundsbo_mpi.config import Request, resolve, resolved
+from sundsbo_mpi.config.likeness import differing_weights
+from sundsbo_mpi.config.resolving import Request, resolve, resolved
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.likeness import differing_weights
 from sundsbo_mpi.runfile import RunFile
 from sundsbo_mpi.topology import BUILDERS, SEQUENCES, read_weights, write_weights
 

@@ -14,9 +14,10 @@ from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.resume import command as resume_command
 from sundsbo_mpi.cli.run import command as run_command
 from sundsbo_mpi.comm import launcher, world
-from sundsbo_mpi.config import Request, resolve, resolved
-from sundsbo_mpi.settings import assignments, presets
-from sundsbo_mpi.toml_text import document, value_text
+from sundsbo_mpi.config.resolving import Request, resolve, resolved
+from sundsbo_mpi.config.settings import assignments, presets
+from sundsbo_mpi.config.toml_text import comment, document, value_text
+from sundsbo_mpi.reproduce.tuning import Trial, write_tuned
 
 SCALARS = st.one_of(
     st.booleans(),
@@ -59,6 +60,33 @@ def test_a_value_reads_back_from_set(value):
 def test_a_document_reads_back_whatever_its_comments_say(tables):
     origins = {table: dict.fromkeys(of, "file a\nb\r[c]") for table, of in tables.items()}
     assert the_same(tomllib.loads(document(tables, origins)), tables)
+
+
+@given(text=st.text())
+def test_a_comment_is_one_line_whatever_it_says(text):
+    written = comment(text)
+    assert tomllib.loads(f"{written}\na = 1  {written}\n") == {"a": 1}
+    assert len(written.splitlines()) == 1
+    assert written.encode().decode() == written  # also of what was no text, in a file's name
+
+
+def test_a_comment_says_what_it_is_given():
+    assert comment("mpirun -n 2 'a b' \"c\" #é") == "# mpirun -n 2 'a b' \"c\" #é"
+    assert comment("a\nb\t\x1b") == r"# a\nb\t\x1b"
+
+
+def test_tuned_steps_can_be_read_whatever_the_command_was(tmp_path):
+    """Its comments stay beside the next ones."""
+    path, winners = tmp_path / "a.toml", {"meha": Trial("meha", {"step_x": 0.1}, ())}
+    for odd in ("tab:dcd --set 'task.a=\nb'", 'tab:dcd --set\r\x85\x1b"', "tab:dcd"):
+        write_tuned(path, "paper/toy", winners, f"reproduce {odd}")
+    text = path.read_text(encoding="utf-8")
+    assert tomllib.loads(text)["algorithm"]["meha"] == {"step_x": 0.1}
+    assert [line for line in text.splitlines() if "sundsbo-mpi reproduce tab:dcd" in line] == [
+        r"#   sundsbo-mpi reproduce tab:dcd --set 'task.a=\nb'",
+        r'#   sundsbo-mpi reproduce tab:dcd --set\r\x85\x1b"',
+        "#   sundsbo-mpi reproduce tab:dcd",
+    ]
 
 
 def test_what_is_not_set_is_a_comment():

@@ -13,9 +13,9 @@ from together import together
 
 from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.sending import sending
-from sundsbo_mpi.config import Request, resolve
-from sundsbo_mpi.diagnosis import Diagnosis
-from sundsbo_mpi.health import NotFiniteError, Trouble
+from sundsbo_mpi.config.resolving import Request, resolve
+from sundsbo_mpi.diagnosis.causes import Diagnosis
+from sundsbo_mpi.diagnosis.health import NotFiniteError, Trouble
 from sundsbo_mpi.topology import Weights
 
 AGENTS = 5

@@ -8,7 +8,8 @@ import sys
 import fenced
 import pytest
 
-from sundsbo_mpi import cli, control, watchdog
+from sundsbo_mpi import cli
+from sundsbo_mpi.ranks import control, watchdog
 
 FLAGS = ("-W", "--keep-going", "-n", "-q")
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")

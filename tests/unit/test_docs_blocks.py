@@ -14,7 +14,7 @@ from commands import every_command, options, parsed
 from sundsbo_mpi.cli import COMMANDS, sundsbo_mpi
 from sundsbo_mpi.cli.run import request_of
 from sundsbo_mpi.composition.techniques import Tracking, gt_step
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 
 SHOWN = ("text", "json", "yaml", "tex")
 """Languages of blocks that are looked at: output, and files of other programs."""

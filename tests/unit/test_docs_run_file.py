@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import synthetic_run
 
-from sundsbo_mpi.config import Request, resolve
-from sundsbo_mpi.provenance import attributes
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.runfile import RunFile
 from sundsbo_mpi.runfile.resuming import BEGINS
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS, STATUSES
+from sundsbo_mpi.running.provenance import attributes
 from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
 PAGE = (fenced.DOCS / "run-file.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import torch
 from lockstep import Lockstep
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import complete
+from sundsbo_mpi.config.settings import complete
 from sundsbo_mpi.taskcheck import Verdict, check_task
 from sundsbo_mpi.tasks import load_task
 

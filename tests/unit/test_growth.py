@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sundsbo_mpi.growth import Growth
+from sundsbo_mpi.diagnosis.growth import Growth
 
 EVERY = (1, 7, 50)
 FINE = {

@@ -4,9 +4,9 @@ import pytest
 import torch
 from together import complaints
 
-from sundsbo_mpi.control import GO_ON, SAVE, Stop
+from sundsbo_mpi.diagnosis.health import MOST_SKIPS, Health, NotFiniteError, Trouble
 from sundsbo_mpi.errors import DivergedError
-from sundsbo_mpi.health import MOST_SKIPS, Health, NotFiniteError, Trouble
+from sundsbo_mpi.ranks.control import GO_ON, SAVE, Stop
 
 VARIABLES = ("x", "y", "theta")
 BIG = float(torch.finfo(torch.float32).max)

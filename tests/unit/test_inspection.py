@@ -5,8 +5,8 @@ import torch
 from together import complaints
 
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.inspection import construct, inspect_task
-from sundsbo_mpi.metrics import report
+from sundsbo_mpi.measuring.metrics import report
+from sundsbo_mpi.running.inspection import construct, inspect_task
 
 
 class Good:

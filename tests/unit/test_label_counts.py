@@ -12,9 +12,9 @@ from labelled_samples import AGENTS, DATA
 from synthetic_run import plan, resumption, row
 
 from sundsbo_mpi.comm import world
-from sundsbo_mpi.introduction import facts_of_agents
 from sundsbo_mpi.runfile import DamagedError, Event, RunFile, read_damaged, read_run, repair
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS
+from sundsbo_mpi.running.introduction import facts_of_agents
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 from sundsbo_mpi.tasks.shards import labelled_shards
 

@@ -8,12 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 from sundsbo_mpi.checkpoint import About, Manifest
-from sundsbo_mpi.cli import launched, sundsbo_mpi
+from sundsbo_mpi.cli import batch_runs, sundsbo_mpi
 from sundsbo_mpi.cli.launch import command
 from sundsbo_mpi.cli.run import request_of
-from sundsbo_mpi.config import resolve
+from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Reading, read_weights
+
+MIRRORED = np.array([[0.1, 0.9], [0.9, 0.1]])
+"""Weights whose smallest eigenvalue is -0.8."""
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def launch(tmp_path, monkeypatch):
     np.save("six.npy", np.full((6, 6), 1 / 6))
 
     def launch(*words):
-        launched._weights.cache_clear()  # by a process that ends
+        batch_runs._weights.cache_clear()  # by a process that ends
         result = CliRunner().invoke(command, list(map(str, words)), standalone_mode=False)
         if isinstance(result.exception, click.ClickException):
             raise UsageError(result.exception.format_message())
@@ -153,3 +156,19 @@ def test_schedulers_are_named_and_every_help_has_an_example(launch):
         shown = launch(*words, "--help")
         examples = [line for line in shown.splitlines() if "sundsbo-mpi launch " in line]
         assert any(shlex.split(line)[:2] == ["sundsbo-mpi", "launch"] for line in examples)
+
+
+def test_a_method_that_cannot_mix_with_the_weights_is_refused_before_it_is_queued(launch, tmp_path):
+    np.save("pair.npy", MIRRORED)
+    words = ("slurm", "--topology", "pair.npy", "--", "--algorithm", "sun-dsbo-ed")
+    with pytest.raises(UsageError, match="smallest eigenvalue is above"):
+        launch(*words)
+    assert not list(tmp_path.glob("*.sbatch"))
+    launch(*words, "--set", "algorithm.lazy=true")
+
+
+def test_flags_of_the_run_belong_behind_two_dashes(launch):
+    with pytest.raises(UsageError, match="--iterations is a flag of 'sundsbo-mpi run'"):
+        launch("slurm", "--topology", "four.npy", "--iterations", 5)
+    with pytest.raises(UsageError, match="No such option '--iterashuns'"):
+        launch("slurm", "--topology", "four.npy", "--iterashuns", 5)

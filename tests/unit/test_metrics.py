@@ -6,8 +6,8 @@ import pytest
 import torch
 from together import complaints, together
 
-from sundsbo_mpi import metrics
 from sundsbo_mpi.errors import AgreedError
+from sundsbo_mpi.measuring import metrics
 
 AGENTS = 3
 ROWS = np.random.default_rng(0).standard_normal((AGENTS, 4))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sundsbo_mpi import preparation
-from sundsbo_mpi.config import Request
+from sundsbo_mpi.config.resolving import Request
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.running import preparation
 from sundsbo_mpi.topology import SEQUENCES, write_weights
 
 AGENTS = 6

@@ -4,10 +4,10 @@ import warnings
 
 import pytest
 
-from sundsbo_mpi import preparation
-from sundsbo_mpi.config import Config
+from sundsbo_mpi.config.resolving import Config
+from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
 from sundsbo_mpi.errors import DataNote
-from sundsbo_mpi.tables import OutputOptions, RunOptions, TopologyOptions
+from sundsbo_mpi.running import preparation
 
 TASK = {"name": "some", "dataset": "odd"}
 CONFIG = Config(RunOptions(seed=3), TopologyOptions(), OutputOptions(), TASK, algorithm={})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 
 PRINTED = {
     "paper/hyper-cleaning": {

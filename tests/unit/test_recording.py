@@ -14,13 +14,13 @@ import pytest
 import torch
 from synthetic_run import plan, row
 
-from sundsbo_mpi import recording
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.provenance import described
-from sundsbo_mpi.recording import Recorder
 from sundsbo_mpi.runfile import Event, read_final, read_run
 from sundsbo_mpi.runfile.resuming import planned_after
+from sundsbo_mpi.running import recording
+from sundsbo_mpi.running.provenance import described
+from sundsbo_mpi.running.recording import Recorder
 from sundsbo_mpi.topology import Weights
 
 W = {"x": torch.zeros(4), "y": torch.zeros(5), "theta": torch.zeros(5)}

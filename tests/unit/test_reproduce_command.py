@@ -159,11 +159,11 @@ def sbatch(monkeypatch, tmp_path):
 
 def test_submitting(started, sbatch, monkeypatch, tmp_path):
     output = reproduce(monkeypatch, *TABLE, *DIGITS, "--submit", "--launcher", "srun -n {n}")
-    assert "submitted 6 runs as job 41; job 42 compares" in output
+    assert "tab:dcd: submitted 6 runs as job 41; job 42 goes on after them" in output
     array, collecting = sbatch.read_text().splitlines()
     script = Path(array.split("|")[1])
     assert script.parent == tmp_path / "reproduction" / "slurm"
-    assert "0) exec srun -n 10 " in script.read_text()
+    assert '\nsrun -n "$agents" ' in script.read_text()
     assert "--dependency=afterany:41" in collecting
     wrapped = collecting.split("--wrap=")[1]
     assert "reproduce tab:dcd" in wrapped

@@ -8,12 +8,12 @@ import pytest
 
 from sundsbo_mpi.algorithms import METHODS, Horizon
 from sundsbo_mpi.algorithms.safety import is_safe
+from sundsbo_mpi.config.settings import presets
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.catalogue import cost
 from sundsbo_mpi.reproduce.paper import experiment, label, labels
 from sundsbo_mpi.reproduce.plan import Wish, jobs
 from sundsbo_mpi.reproduce.topologies import build
-from sundsbo_mpi.settings import presets
 
 FIGURES = [
     "dcalpha",

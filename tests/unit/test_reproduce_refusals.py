@@ -8,7 +8,7 @@ import fake_runs
 import pytest
 from click.testing import CliRunner
 
-from sundsbo_mpi.campaign import launching, running
+from sundsbo_mpi.campaign import process, running
 from sundsbo_mpi.cli.reproduce import command
 from sundsbo_mpi.errors import UsageError
 
@@ -72,7 +72,7 @@ def test_without_a_finished_run_the_report_stays(finished, monkeypatch):
     page = Path("reproduction/tab-dcd/table.md")
     good = page.read_text()
     refuse("no run of tab:dcd is finished", *SHORT, "--iterations", "20", "--collect")
-    monkeypatch.setattr(running, "start", launching.start)
+    monkeypatch.setattr(running, "start", process.start)
     refuse(r"said above \(see '.*\.log'\)", *SHORT, "--iterations", "20", *FAILING)
     assert page.read_text() == good
 
@@ -117,7 +117,7 @@ def sbatch(body, mode=0o755):
     [
         ("sbatch said '', not a job's number", "true"),
         (
-            "job 41 has the runs.*sbatch refused the job: too many.*--collect in place of --submit",
+            "job 41 has the runs.*sbatch refused the job: too many.*give the same command again",
             '[[ "$*" == *--wrap* ]] && { echo too many >&2; exit 1; }; echo 41',
         ),
     ],
@@ -132,7 +132,9 @@ def test_slurm_that_cannot_be_called(monkeypatch):
     monkeypatch.setenv("PATH", bin_only)
     refuse("Permission denied", *SHORT, *SLURM)
     for odd in ('a"b', "a\nb", "a%jb"):
-        refuse("Slurm cannot write to a directory", *SHORT, *SLURM, "--out", odd)
+        refuse(
+            "the directory of --out .* which schedulers do not take", *SHORT, *SLURM, "--out", odd
+        )
     Path("out").mkdir()
     Path("out/slurm").write_text("in the way")
     refuse("choose another directory with --out", *SHORT, *SLURM, "--out", "out")

@@ -9,14 +9,14 @@ import h5py
 import pytest
 from rich.console import Console
 
+from sundsbo_mpi.batch import program
 from sundsbo_mpi.campaign import running
-from sundsbo_mpi.campaign.running import State
+from sundsbo_mpi.campaign.performing import Manner, Performer
+from sundsbo_mpi.campaign.running import State, files_of
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.launching import program
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.plan import Wish, check, jobs
 from sundsbo_mpi.reproduce.results import collect
-from sundsbo_mpi.reproduce.running import commands, run_missing
 
 LAUNCHER = "mpirun -n {n}"
 DIGITS = ('task.dataset="digits"',)
@@ -46,8 +46,10 @@ def started(monkeypatch):
     return names
 
 
-def run(planned):
-    run_missing(running.missing(planned), LAUNCHER, Console(file=sys.stderr))
+def run(planned, launcher=LAUNCHER, **manner):
+    how = Manner(launcher, **{"collect": False, "submit": False, "dry_run": False, **manner})
+    directory = planned[0].path.parent.parent
+    return Performer("name", directory, how, Console(file=sys.stderr)).perform("a", planned, [])
 
 
 def test_the_plan_has_every_cell_and_seed(tmp_path):
@@ -137,7 +139,7 @@ def test_other_and_unfinished_runs_are_run_again(tmp_path, started, spoil):
     planned = plan(tmp_path)
     run(planned)
     job = planned[1]
-    words = job.arguments
+    words = (*job.settings, *files_of(job))
     if spoil == "settings":
         fake_runs.write(words, tables={"task": {"name": "hyper-cleaning", "dataset": "digits"}})
         expected = State.OTHER
@@ -187,20 +189,20 @@ def test_a_real_process_and_its_log(tmp_path):
     job.path.parent.mkdir(parents=True)
     words = running.command(job, fake)
     assert words[3] == "10"
-    run_missing([job], fake, Console(file=sys.stderr))
+    run([job], fake)
     assert running.state(job) is State.FINISHED
-    assert not running.log_path(job).exists()
+    assert not job.log.exists()
     words = [sys.executable, "-c", "import sys; print('sundsbo-mpi: no'); sys.exit(2)"]
     job.path.unlink()
-    assert running.start(words, running.log_path(job)) == 2
+    assert running.start(words, job.log) == 2
     assert running.reason(job) == "failed: no"
 
 
 def test_a_launcher_that_starts_nothing_is_told(tmp_path):
     job = plan(tmp_path)[0]
-    run_missing([job], f"'{sys.executable}' -c 'print({{n}})'", Console(file=sys.stderr))
+    run([job], f"'{sys.executable}' -c 'print({{n}})'")
     assert running.reason(job).endswith("ended with status 0 but left no finished run")
-    assert running.log_path(job).read_text().startswith("10\n")
+    assert job.log.read_text().startswith("10\n")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +218,7 @@ def test_a_launcher_that_starts_nothing_is_told(tmp_path):
 def test_a_foreign_run_file_is_a_run_of_other_settings(tmp_path, tables):
     job = plan(tmp_path)[0]
     job.path.parent.mkdir(parents=True)
-    fake_runs.write(job.arguments, tables=tables)
+    fake_runs.write((*job.settings, *files_of(job)), tables=tables)
     assert running.state(job) is State.OTHER
 
 
@@ -255,19 +257,21 @@ def test_launchers(tmp_path):
         running.command(job, "mpirun '{n}")
     with pytest.raises(UsageError, match="cannot start 'no-such-launcher'"):
         running.start(["no-such-launcher"], tmp_path / "x.log")
-    assert shlex.split(running.default_launcher())[1:] == ["-n", "{n}"]
+    assert shlex.split(running.usual_launcher("mpirun"))[1:] == ["-n", "{n}"]
 
 
-def test_topologies_are_written_before_the_runs(tmp_path, started):
+def test_topologies_are_written_before_the_runs(tmp_path, started, capsys):
     planned = jobs(experiment("dctopo"), Wish(tmp_path, seeds=1, sets=DIGITS, iterations=20))
-    printed = commands(running.missing(planned), LAUNCHER)
+    assert not run(planned, dry_run=True)
+    printed = [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
     assert [words[len(program())] for words in printed[:5]] == ["topology"] * 5
     assert [words[3 + len(program())] for words in printed[5:]] == ["run"] * 10
     assert "--offsets 1,2 --self-weight 0.6" in " ".join(printed[1])
     assert not list(tmp_path.iterdir())
     run(planned)
     assert len(list((tmp_path / "topologies").iterdir())) == 5
-    assert commands(running.missing(planned), LAUNCHER) == []
+    assert run(planned, dry_run=True)
+    assert capsys.readouterr().out == ""
 
 
 def test_unknown_conditions_and_methods_are_refused(tmp_path):

@@ -3,9 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sundsbo_mpi.datasets import DATASETS
-from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import (
+from sundsbo_mpi.config.settings import (
     assignments,
     complete,
     merge,
@@ -15,6 +13,8 @@ from sundsbo_mpi.settings import (
     read_toml,
     task_defaults,
 )
+from sundsbo_mpi.datasets import DATASETS
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 from sundsbo_mpi.tasks.quadratic import Quadratic
 from sundsbo_mpi.tasks.toy import Toy

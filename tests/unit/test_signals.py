@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from sundsbo_mpi import signals
-from sundsbo_mpi.signals import SAME_SECONDS, STOPPING, stopping
+from sundsbo_mpi.ranks import signals
+from sundsbo_mpi.ranks.signals import SAME_SECONDS, STOPPING, stopping
 
 USR1, TERM = signal.SIGUSR1, signal.SIGTERM
 
@@ -105,7 +105,7 @@ def test_what_comes_later_than_a_second_is_another_request(monkeypatch, came, na
 
 BLOCKED = """
 import ctypes
-from sundsbo_mpi import signals
+from sundsbo_mpi.ranks import signals
 
 signals.SAME_SECONDS = 0.0
 libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)

@@ -8,7 +8,7 @@ import torch
 from together import together
 
 from sundsbo_mpi.composition import Penalty
-from sundsbo_mpi.stationarity import stationarity
+from sundsbo_mpi.measuring.stationarity import stationarity
 
 AGENTS = 3
 PROBLEM = oracle.Quadratic(AGENTS, bench.SEED)

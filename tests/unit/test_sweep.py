@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sundsbo_mpi.batch import program
 from sundsbo_mpi.campaign import running
 from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.sweep import command
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.launching import program
+from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.sweep import planning
 from sundsbo_mpi.sweep.reading import read_sweep
 from sundsbo_mpi.topology import BUILDERS, write_weights
@@ -78,7 +79,7 @@ def sweep(*arguments, more="", text=SWEEP):
     Path("steps.toml").write_text(text.format(more=more))
     words = ["steps.toml", *arguments]
     sys.argv[1:] = ["sweep", *words]
-    for kept in (planning._weights, planning._source):  # by a process that ends
+    for kept in (planning._read, planning._source):  # by a process that ends
         kept.cache_clear()
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0
@@ -151,6 +152,13 @@ def test_the_best_is_a_configuration(started):
     ran = fake_runs.configuration(words[words.index("run") + 1 :])
     assert ran.algorithm == config.algorithm
     assert (ran.task, ran.run, ran.topology) == (config.task, config.run, config.topology)
+
+
+def test_the_best_can_be_read_whatever_the_command_was(started):
+    sweep("--out", "odd\n'[x]\t\"", text=NARROW)
+    text = (Path("odd\n'[x]\t\"") / "best.toml").read_text()
+    assert tomllib.loads(text)["algorithm"]["step_y"] == 0.1
+    assert text.splitlines()[2].startswith("#   sundsbo-mpi sweep steps.toml --out 'odd\\n")
 
 
 def test_each_seed_is_a_run_of_its_own_beginning_with_the_first_of_the_file():
@@ -412,22 +420,82 @@ def sbatch(monkeypatch, tmp_path):
 def test_slurm_does_stage_after_stage(started, sbatch):
     more, srun = "finer = 1", ("--submit", "--launcher", "srun -n {n}")
     output = sweep(*srun, more=more, text=NARROW)
-    assert "submitted 3 runs of stage 1 as job 41; job 42 goes on after them" in output
+    assert "stage 1: submitted 3 runs as job 41; job 42 goes on after them" in output
     array, following = sbatch.read_text().splitlines()
     script = Path(array.split("|")[1]).read_text()
     assert "#SBATCH --array=0-2\n" in script
     assert "#SBATCH --job-name=sundsbo-sweep\n" in script
-    assert "0) exec srun -n 5 " in script
+    assert script.count("agents=5\n") == 3
+    assert '\nsrun -n "$agents" ' in script
     assert "--dependency=afterany:41" in following
     assert "sweep steps.toml --submit --launcher 'srun -n {n}' --after 1" in following
     # What the following job finds: no run of the first stage, of which none comes any more.
     refuse("no setting has all its runs", *srun, "--after", "1", more=more, text=NARROW)
     sweep(text=NARROW)  # as the array's tasks would
-    assert "2 runs of stage 2 as job 43" in sweep(*srun, "--after", "1", more=more, text=NARROW)
+    assert "stage 2: submitted 2 runs as job 43" in sweep(
+        *srun, "--after", "1", more=more, text=NARROW
+    )
     assert "--after 1 --after 2" in sbatch.read_text().splitlines()[-1]
     sweep(*srun, "--after", "1", "--after", "2", more=more, text=NARROW)
     assert len(sbatch.read_text().splitlines()) == 4
     assert Path("steps/best.toml").exists()
+
+
+def test_tables_for_methods_are_for_those_alone(started):
+    names = 'algorithm.name = ["sun-dsbo-gt", "sun-dsbo-ed"]'
+    tables = '[algorithm]\nmu0 = 0.5\n[algorithm."*-gt"]\nmu0 = 0.25\n'
+    sweep(text=NARROW.replace("algorithm.gamma = [10.0]", names) + tables)
+    runs = [read_run(path) for path in Path("steps/runs").glob("*.h5")]
+    assert len(runs) == 6
+    for run in runs:
+        algorithm = run.config["algorithm"]
+        assert algorithm["mu0"] == {"sun-dsbo-gt": 0.25, "sun-dsbo-ed": 0.5}[algorithm["name"]]
+    odd = '[algorithm."sun-*"]\nstep_q = 0.25\n'
+    refuse(r"unknown setting of \[algorithm\.\"sun-\*\"\]", text=NARROW + odd)
+
+
+def test_a_method_that_cannot_mix_with_the_weights_is_not_tried(started):
+    np.savetxt("pair.txt", [[0.1, 0.9], [0.9, 0.1]])
+    pair = NARROW.replace("ring.npz", "pair.txt")
+    refuse(
+        "sun-dsbo-ed needs weights.*algorithm.lazy",
+        "--set",
+        "algorithm.name=sun-dsbo-ed",
+        text=pair,
+    )
+    assert started == []
+    sweep("--set", "algorithm.name=sun-dsbo-ed", "--set", "algorithm.lazy=true", text=pair)
+
+
+def test_runs_that_slurm_has_are_not_started_again(started, sbatch, monkeypatch):
+    """Neither there nor here, by anybody but the job that goes on after them."""
+    srun = ("--submit", "--launcher", "srun -n {n}")
+    sweep(*srun, text=NARROW)
+    queue = sbatch.parent / "bin" / "squeue"
+    queue.write_text("#!/bin/bash\necho 7\necho 41\necho 42\n")
+    queue.chmod(0o755)
+    refuse("job 41 with runs of this directory is queued.*'scancel 41'", *srun, text=NARROW)
+    refuse("job 41 with runs of this directory is queued", text=NARROW)
+    sweep("--dry-run", text=NARROW)
+    queue.write_text("#!/bin/bash\necho 42\n")
+    refuse("job 42 with runs", text=NARROW)
+    assert len(sbatch.read_text().splitlines()) == 2
+    monkeypatch.setenv("SLURM_JOB_ID", "42")
+    sweep(text=NARROW)
+    assert len(started) == 3
+
+
+def test_a_checkpoint_that_cannot_be_used_is_not_left_for_the_array(started, sbatch):
+    sweep("--dry-run", text=NARROW)
+    output = sweep("--submit", "--launcher", "srun -n {n}", "--dry-run", text=NARROW)
+    saved = [
+        line.split("=")[1] for line in output.splitlines() if line.lstrip().startswith("saved")
+    ]
+    left = Path(saved[0]) / "iteration-3" / "manifest.json"
+    left.parent.mkdir(parents=True)
+    left.write_text("{}")
+    sweep("--submit", "--launcher", "srun -n {n}", text=NARROW)
+    assert not left.exists()
 
 
 @pytest.mark.parametrize(
@@ -491,6 +559,6 @@ def test_settings_of_the_file_and_the_command_lie_over_config_and_preset():
     Path("base.toml").write_text("[run]\niterations = 9\nseed = 8\n[algorithm]\nmu0 = 4.0\n")
     Path("s.toml").write_text(SWEEP.format(more="config = 'base.toml'\npreset = 'paper/toy'"))
     found = read_sweep(Path("s.toml"), ("run.seed=7",))
-    config = resolve(Request(sets=found.sets, preset="paper/toy", file="base.toml"))
+    config = resolve(Request(sets=found.sets("sun-dsbo-gt"), preset="paper/toy", file="base.toml"))
     assert (config.run.iterations, config.run.seed, config.algorithm["mu0"]) == (20, 7, 4.0)
     assert config.run.dtype == "float64"

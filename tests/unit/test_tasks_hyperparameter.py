@@ -4,8 +4,8 @@ import torch
 from labelled_samples import AGENTS, DATA, MEAN, STD, cross_entropies
 from learning import learn
 
+from sundsbo_mpi.config.settings import parameters
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import parameters
 from sundsbo_mpi.tasks.hyperparameter import Hyperparameter
 from sundsbo_mpi.tasks.shards import labelled_shards
 from sundsbo_mpi.tasks.synthetic import synthetic_shards

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from sundsbo_mpi.config.settings import parameters
 from sundsbo_mpi.datasets import CharacterSet
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import parameters
 from sundsbo_mpi.tasks.meta_learning.backbone import Backbone
 from sundsbo_mpi.tasks.meta_learning.heads import Fit, fitted_heads
 from sundsbo_mpi.tasks.meta_learning.shards import Tasks, meta_learning_shards

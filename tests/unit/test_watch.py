@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 
+import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -117,6 +118,23 @@ def test_the_file_is_waited_for_and_followed_to_the_end(tmp_path):
     seen = [None if run is None else (run.status, run.rows) for run in looks]
     running = [("running", rows) for rows in (0, 1, 1, 2)]
     assert seen == [None, None, *running, ("finished", 2)]
+
+
+def test_a_run_whose_job_may_come_again_is_waited_for(tmp_path):
+    config = configured(output__checkpoint="saved")
+    path = write(tmp_path / "a.h5", status="interrupted", config=config)
+
+    def go_on():
+        with h5py.File(path, "r+") as file:
+            file.attrs["status"] = "finished"
+
+    acts = iter((lambda: None, go_on))
+    looks = list(watching.follow(path, 100.0, lambda _seconds: next(acts)()))
+    assert [run.status for run in looks] == ["interrupted", "interrupted", "finished"]
+    # Nobody is to blame if it does not come.
+    path = write(tmp_path / "b.h5", status="interrupted", config=config)
+    assert list(watching.follow(path, 5.0, lambda _seconds: None))[-1].status == "interrupted"
+    assert watch(path, "--patience", "0", status=1).count("once its job comes again") == 1
 
 
 def test_patience_ends_and_begins_anew_with_every_evaluation(tmp_path):

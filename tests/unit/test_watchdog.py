@@ -12,8 +12,8 @@ import pytest
 TIME_LIMIT = 60
 PROGRAM = """
 import ctypes, faulthandler, threading, time
-from sundsbo_mpi import watchdog
-from sundsbo_mpi.watchdog import Watchdog
+from sundsbo_mpi.ranks import watchdog
+from sundsbo_mpi.ranks.watchdog import Watchdog
 
 watchdog.LINGER_SECONDS = watchdog.MARGIN_SECONDS = 0.2
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sundsbo_mpi.agreement import jointly
 from sundsbo_mpi.bench.parts import ALL
 from sundsbo_mpi.bench.record import NOTHING, Key
 from sundsbo_mpi.bench.timing import Case
@@ -21,6 +20,7 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports import ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.comm.transports.staging import layer_of
+from sundsbo_mpi.ranks.agreement import jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,8 +12,8 @@ from sundsbo_mpi.algorithms import METHODS, Horizon, by_default
 from sundsbo_mpi.algorithms.sending import require_steady, sending
 from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import OTHER, Load, Model, load
+from sundsbo_mpi.config.settings import complete
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.settings import complete
 from sundsbo_mpi.topology.mixing import edges_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from sundsbo_mpi.agreement import jointly, on_root
 from sundsbo_mpi.bench.cases import DIRECT, HOST, STAGED, Ground
 from sundsbo_mpi.bench.file import write_bench
 from sundsbo_mpi.bench.fitting import check, checked_messages, fit_links
@@ -24,7 +23,8 @@ from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.heap import keep_freed_memory
-from sundsbo_mpi.job import agree_on, do_together
+from sundsbo_mpi.ranks.agreement import jointly, on_root
+from sundsbo_mpi.ranks.job import agree_on, do_together
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.texttable import console
 from sundsbo_mpi.topology import BUILDERS, Mixing, Reading, read_weights

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sundsbo_mpi.config import Request, resolve
+from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.inspection import construct
+from sundsbo_mpi.running.inspection import construct
 from sundsbo_mpi.tasks import load_task
 
 

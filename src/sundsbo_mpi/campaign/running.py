@@ -8,11 +8,12 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from sundsbo_mpi.batch import AGENTS, program
+from sundsbo_mpi.batch import launcher as launcher_of
 from sundsbo_mpi.campaign.job import Job
-from sundsbo_mpi.campaign.launching import alone, orderly_end, start
+from sundsbo_mpi.campaign.process import alone, orderly_end, start
+from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.identity import identity
-from sundsbo_mpi.launching import AGENTS, BY_MPIRUN, program, starting
 from sundsbo_mpi.runfile import read_run
 
 if TYPE_CHECKING:
@@ -37,11 +38,27 @@ class State(Enum):
     OTHER = "a run of other settings"
 
 
-def default_launcher() -> str:
-    """Name the mpirun beside the running Python, or the one on PATH."""
-    return " ".join(
-        word if word == AGENTS else shlex.quote(word) for word in starting.launcher(BY_MPIRUN)
-    )
+def usual_launcher(mpi: str) -> str:
+    """Return how ranks are started, see ``batch.launcher``, as one text."""
+    return " ".join(word if word == AGENTS else shlex.quote(word) for word in launcher_of(mpi))
+
+
+def words_of(launcher: str) -> list[str]:
+    """Return the words of a launcher that a user gives, with ``{n}`` for the number of ranks.
+
+    Raises:
+        UsageError: it does not say where that goes.
+    """
+    try:
+        words = shlex.split(launcher)
+    except ValueError as error:
+        raise UsageError(f"--launcher {launcher}: {error}; close what you have opened.") from None
+    if not any(AGENTS in word for word in words):
+        raise UsageError(
+            f"--launcher '{launcher}' has no {AGENTS}: write it where the number of ranks goes, as "
+            f"in 'mpirun -n {AGENTS}'."
+        )
+    return words
 
 
 def command(job: Job, launcher: str, *, anew: bool = False) -> list[str]:
@@ -55,19 +72,15 @@ def command(job: Job, launcher: str, *, anew: bool = False) -> list[str]:
     Raises:
         UsageError: the launcher does not say where the number of ranks goes.
     """
-    try:
-        words = shlex.split(launcher)
-    except ValueError as error:
-        raise UsageError(f"--launcher {launcher}: {error}; close what you have opened.") from None
-    if not any(AGENTS in word for word in words):
-        raise UsageError(
-            f"--launcher '{launcher}' has no {AGENTS}: write it where the number of ranks goes, as "
-            f"in 'mpirun -n {AGENTS}'."
-        )
-    words = [word.replace(AGENTS, str(job.agents)) for word in words]
-    goes_on = not anew and can_go_on(job)
-    asked = ("resume", str(job.checkpoint)) if goes_on else ("run", *job.arguments)
-    return [*words, *program(), *asked]
+    words = [word.replace(AGENTS, str(job.agents)) for word in words_of(launcher)]
+    if not anew and can_go_on(job):
+        return [*words, *program(), "resume", str(job.checkpoint)]
+    return [*words, *program(), "run", *job.settings, *files_of(job)]
+
+
+def files_of(job: Job) -> tuple[str, ...]:
+    """Return the arguments of ``sundsbo-mpi run`` that name the files of a run."""
+    return ("--output", str(job.path), "--checkpoint", str(job.checkpoint))
 
 
 def state(job: Job) -> State:
@@ -104,7 +117,7 @@ def _is_wanted(run: RunData, job: Job) -> bool:
 
 def can_go_on(job: Job) -> bool:
     """Look whether the run was interrupted and has a checkpoint that goes on in its run file."""
-    if job.checkpoint is None or state(job) is not State.UNFINISHED:
+    if state(job) is not State.UNFINISHED:
         return False
     from sundsbo_mpi.checkpoint.resuming import candidates
 
@@ -157,7 +170,7 @@ def run_all(
 
 def _run(job: Job, launcher: str) -> str:
     """Start a run, and say why it has not finished, if so; else its log goes."""
-    log = log_path(job)
+    log = job.log
     goes_on = can_go_on(job)
     status = start(command(job, launcher), log)
     if goes_on and status == REFUSED:  # its checkpoint does not fit this program any more
@@ -171,17 +184,12 @@ def _run(job: Job, launcher: str) -> str:
     return reason(job)
 
 
-def log_path(job: Job) -> Path:
-    """Return where the words of a run go."""
-    return job.path.with_suffix(".log")
-
-
 def reason(job: Job) -> str:
     """Say why a cell has no finished run: in the run's own sentence, if it left one."""
     if job.refusal:
         return job.refusal
     found = state(job)
-    log = log_path(job)
+    log = job.log
     if found is State.FINISHED or not log.exists():
         return found.value
     lines = log.read_text(encoding="utf-8", errors="replace").replace("\0", "").splitlines()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.running import command
+from sundsbo_mpi.batch import SCHEDULERS, Batch, Resources, Run, plain, program, script
+from sundsbo_mpi.campaign.running import words_of
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from sundsbo_mpi.campaign.job import Job
 
+RECORD = "submitted"
+"""The file, beside the scripts, with the numbers of the jobs that were submitted last."""
 
-def array_script(todo: Sequence[Job], launcher: str, logs: Path, name: str) -> str:
-    """Return a batch script with one array task per run.
+
+def array_script(todo: Sequence[Job], launcher: str, name: str, path: Path) -> str:
+    """Return a batch script with one array task per run, each of which comes again until done.
 
     Account, partition and time limit are left to sbatch's own environment variables
     (SBATCH_ACCOUNT, SBATCH_PARTITION, SBATCH_TIMELIMIT).
@@ -24,57 +29,79 @@ def array_script(todo: Sequence[Job], launcher: str, logs: Path, name: str) -> s
     Args:
         todo: The runs.
         launcher: How ranks are started inside an allocation, such as ``srun -n {n}``.
-        logs: The directory of the tasks' output.
         name: Of the job.
+        path: Where the script will be, with the tasks' output beside it.
 
     Raises:
         UsageError: Slurm could not read the name of that directory.
     """
-    if odd := next((c for c in str(logs) if c in '"%\\' or not c.isprintable()), None):
-        raise UsageError(
-            f"Slurm cannot write to a directory with {odd!r} in its name: choose another one with "
-            "--out."
-        )
-    cases = "\n".join(
-        f"{number}) exec {shlex.join(command(job, launcher))} ;;" for number, job in enumerate(todo)
-    )
-    return f"""#!/bin/bash
-#SBATCH --job-name={name}
-#SBATCH --array=0-{len(todo) - 1}
-#SBATCH --ntasks={max(job.agents for job in todo)}
-#SBATCH --output="{logs}/%A_%a.log"
-
-case "$SLURM_ARRAY_TASK_ID" in
-{cases}
-esac
-"""
+    folder = plain("the directory of --out", str(path.parent))
+    runs = [Run(j.agents, j.settings, str(j.path), str(j.checkpoint)) for j in todo]
+    log = f"{folder}/{'%A_%a' if len(runs) > 1 else '%j'}.log"
+    batch = Batch(name, runs, words_of(launcher), program(), Resources(), log=log)
+    return script(batch, SCHEDULERS["slurm"], path)
 
 
-def submit(script: Path, again: Sequence[str]) -> tuple[str, str]:
+def submit(path: Path, text: str, again: Sequence[str]) -> tuple[str, str]:
     """Submit the array, and a job that goes on once it has ended; return both job numbers.
 
     Args:
-        script: The array's script.
+        path: Of the array's script.
+        text: The script.
         again: The command of the job after it.
 
     Raises:
         UsageError: there is no sbatch, or it refuses one of the two.
     """
-    array = _sbatch(str(script))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    array = _sbatch(str(path))
+    record = path.with_name(RECORD)
+    record.write_text(f"{array}\n", encoding="utf-8")
     try:
-        return array, _collecting(script.parent, array, again)
+        following = _following(path.parent, array, again)
     except UsageError as error:
         raise UsageError(
             f"job {array} has the runs, but none looks at them after it: {error} Once it has "
-            "ended, give the same command with --collect in place of --submit."
+            "ended, give the same command again."
         ) from None
+    record.write_text(f"{array}\n{following}\n", encoding="utf-8")
+    return array, following
 
 
-def _collecting(logs: Path, array: str, again: Sequence[str]) -> str:
+def require_none_queued(folder: Path) -> None:
+    """Refuse to start runs while jobs with such runs are queued or at work.
+
+    Raises:
+        UsageError: so they are.
+    """
+    record = folder / RECORD
+    if not record.exists():
+        return
+    queued = _queued() - {os.environ.get("SLURM_JOB_ID")}  # which goes on after an array
+    number = next((n for n in record.read_text(encoding="utf-8").split() if n in queued), None)
+    if number is not None:
+        raise UsageError(
+            f"job {number} with runs of this directory is queued or at work in Slurm: wait for it, "
+            f"or end it with 'scancel {number}'."
+        )
+
+
+def _following(logs: Path, array: str, again: Sequence[str]) -> str:
     after = f"--dependency=afterany:{array}"
     output = f"--output={logs}/%j.log"
     wrap = f"--wrap={shlex.join(again)}"
     return _sbatch("--ntasks=1", "--job-name=sundsbo-collect", after, output, wrap)
+
+
+def _queued() -> set[str | None]:
+    """Return the numbers of this user's jobs, those of arrays once; none where Slurm is not."""
+    words = ["squeue", f"--user={os.getuid()}", "--noheader", "--format=%F"]
+    try:
+        result = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError:
+        return set()
+    return set(result.stdout.split())
 
 
 def _sbatch(*arguments: str) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sundsbo_mpi.agreement import jointly
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
 from sundsbo_mpi.checkpoint.manifest import About, Manifest, read_manifest
 from sundsbo_mpi.checkpoint.moment import Moment, read_moment
+from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.errors import AgreedError, UsageError, brief
-from sundsbo_mpi.identity import identity
+from sundsbo_mpi.ranks.agreement import jointly
 
 if TYPE_CHECKING:
     import torch

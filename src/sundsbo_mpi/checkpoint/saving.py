@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sundsbo_mpi.agreement import jointly, on_root
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
 from sundsbo_mpi.checkpoint.moment import write_moment
 from sundsbo_mpi.errors import AgreedError, UsageError
+from sundsbo_mpi.ranks.agreement import jointly, on_root
 
 if TYPE_CHECKING:
     from sundsbo_mpi.checkpoint.manifest import Manifest

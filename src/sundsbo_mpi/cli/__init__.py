@@ -154,7 +154,7 @@ def _tell_the_others(sentence: str) -> None:
     """Raise the first refused rank's sentence as an ``AgreedError`` on all ranks; collective."""
     comm = importlib.import_module("sundsbo_mpi.comm.world").start_mpi()
     tally = importlib.import_module("sundsbo_mpi.comm.tally").Tally(comm)
-    importlib.import_module("sundsbo_mpi.agreement").meet(tally, sentence)
+    importlib.import_module("sundsbo_mpi.ranks.agreement").meet(tally, sentence)
 
 
 def _say(sentence: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sundsbo_mpi.cli.named import Named
+from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,25 @@ def command() -> None:
 
     Before its time is over the run keeps a checkpoint; the job then comes again and goes on.
     """  # noqa: D301  (click takes the character \b, not a backslash)
+
+
+class _Writer(click.Command):
+    """A command that knows the flags of ``run``, which go behind its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say where they go."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from sundsbo_mpi.cli.run import command as run
+
+            flag = error.option_name
+            if any(flag in parameter.opts for parameter in run.params):
+                raise UsageError(
+                    f"{flag} is a flag of 'sundsbo-mpi run': write it behind --, as in "
+                    f"'... -- {flag} ...'."
+                ) from None
+            raise
 
 
 _NUMBER = click.IntRange(1)
@@ -107,7 +127,7 @@ def _shared(function: C) -> C:
     return reduce(lambda found, option: option(found), reversed(_SHARED), function)
 
 
-@command.command()
+@command.command(cls=_Writer)
 @_shared
 @_GPUS_PER_NODE
 @click.option("--constraint", metavar="FEATURES", help="Of the nodes.")
@@ -131,12 +151,12 @@ def slurm(mpi: str | None, **options: Any) -> None:
     sundsbo-mpi launch slurm --topology ring.npz --array 'run.seed=[0, 1, 2]' \\
         --array 'algorithm.name=["sun-dsbo-gt", "sun-dsbo-ed"]' -- --task hyper-representation
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.launching import launcher, usual_mpi
+    from sundsbo_mpi.batch import launcher, usual_mpi
 
     _write("slurm", launcher(usual_mpi() if mpi is None else mpi), options)
 
 
-@command.command()
+@command.command(cls=_Writer)
 @_shared
 @_GPUS_PER_NODE
 def pbs(**options: Any) -> None:
@@ -145,12 +165,12 @@ def pbs(**options: Any) -> None:
     \b
     sundsbo-mpi launch pbs --topology ring.npz --time 4:00:00 --partition workq
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.launching import BY_MPIRUN, launcher
+    from sundsbo_mpi.batch import BY_MPIRUN, launcher
 
     _write("pbs", launcher(BY_MPIRUN), options)
 
 
-@command.command()
+@command.command(cls=_Writer)
 @_shared
 @click.option("--gpus-per-agent", "gpus", type=_NUMBER, metavar="N", help="GPUs of each agent.")
 def flux(**options: Any) -> None:
@@ -159,17 +179,17 @@ def flux(**options: Any) -> None:
     \b
     sundsbo-mpi launch flux --topology ring.npz --time 4:00:00 --nodes 2
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.launching import AGENTS
+    from sundsbo_mpi.batch import by_flux
 
     gpus = ["-g", str(options["gpus"])] if options["gpus"] else []
     cores = ["-c", str(options["cores"])] if options["cores"] else []
-    _write("flux", ["flux", "run", "-n", AGENTS, *cores, *gpus], options)
+    _write("flux", by_flux(*cores, *gpus), options)
 
 
 def _write(kind: str, words: list[str], options: dict[str, Any]) -> None:
     """Check the settings, write the script, and say what it does and how it is submitted."""
-    from sundsbo_mpi.cli.launched import planned
-    from sundsbo_mpi.launching import SCHEDULERS, Batch, Resources, plain, program, script, write
+    from sundsbo_mpi.batch import SCHEDULERS, Batch, Resources, plain, program, script, write
+    from sundsbo_mpi.cli.batch_runs import planned
 
     scheduler, name = SCHEDULERS[kind], options["name"]
     needs = {key: options[key] for key in NEEDS if key in options}

@@ -38,7 +38,7 @@ def command() -> None:
     from sundsbo_mpi.composition.estimators import ESTIMATORS
     from sundsbo_mpi.composition.rounding import WIRE_DTYPES
     from sundsbo_mpi.composition.techniques import TECHNIQUES
-    from sundsbo_mpi.settings import presets
+    from sundsbo_mpi.config.settings import presets
     from sundsbo_mpi.tasks import DESCRIPTIONS
     from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sundsbo_mpi.comm.transports import TRANSPORTS
-from sundsbo_mpi.tables import ON_FAILURE, ON_NAN
+from sundsbo_mpi.config.tables import ON_FAILURE, ON_NAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -137,7 +137,7 @@ def _predictions(
     model: Model, networks: Iterable[Mixing], how: Mapping[str, Any]
 ) -> Iterator[Prediction | Refused]:
     from sundsbo_mpi.bench.prediction import Asked, placed, predict, require_measured
-    from sundsbo_mpi.settings import assignments
+    from sundsbo_mpi.config.settings import assignments
 
     options = assignments(how["own"]).get("algorithm", {})
     for weights in networks:

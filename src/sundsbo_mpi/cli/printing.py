@@ -10,8 +10,8 @@ import click
 from sundsbo_mpi.comm.launcher import find_launcher
 
 if TYPE_CHECKING:
-    from sundsbo_mpi.config import Request
-    from sundsbo_mpi.settings import Layer
+    from sundsbo_mpi.config.resolving import Request
+    from sundsbo_mpi.config.settings import Layer
 
 
 def print_settings(request: Request) -> None:
@@ -20,8 +20,8 @@ def print_settings(request: Request) -> None:
     Raises:
         UsageError: a file, table, key or value is not what it should be.
     """
-    from sundsbo_mpi.config import resolved
-    from sundsbo_mpi.toml_text import document
+    from sundsbo_mpi.config.resolving import resolved
+    from sundsbo_mpi.config.toml_text import document
 
     found = resolved(request, _stored(request))
     if find_launcher().rank == 0:
@@ -33,7 +33,7 @@ def _stored(request: Request) -> Layer | None:
     if not request.resume:
         return None
     from sundsbo_mpi.checkpoint.resuming import candidates
-    from sundsbo_mpi.resumption import stored_settings
+    from sundsbo_mpi.running.resumption import stored_settings
 
     found = candidates(Path(request.resume))
     return stored_settings(request, found, len(found[0].manifest.about.numbers))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.campaigns import campaign_options, manner_of
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,10 +18,22 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from sundsbo_mpi.campaign.performing import Performer
     from sundsbo_mpi.reproduce.paper import Experiment, Label
-    from sundsbo_mpi.reproduce.plan import Job, Manner, Wish
+    from sundsbo_mpi.reproduce.plan import Job, Wish
+    from sundsbo_mpi.reproduce.tuning import Trial
 
 WIDTH = 160
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Which steps the runs have, if not the paper's."""
+
+    tuned: bool
+    """Those chosen on validation data."""
+    tune: bool
+    """Those of the grid, to choose from."""
 
 
 @click.command()
@@ -37,7 +50,6 @@ WIDTH = 160
 @click.option(
     "--data-dir", metavar="DIR", type=click.Path(), help="Where the data sets' files are."
 )
-@click.option("--launcher", metavar="'mpirun -n {n}'", help="How n ranks are started.")
 @click.option(
     "--out",
     metavar="DIR",
@@ -48,9 +60,7 @@ WIDTH = 160
 )
 @click.option("--tuned", is_flag=True, help="With steps chosen on validation data.")
 @click.option("--tune", is_flag=True, help="Choose these steps from the table's grid.")
-@click.option("--collect", is_flag=True, help="Start nothing: compare the runs that are there.")
-@click.option("--submit", is_flag=True, help="Give the missing runs to Slurm as a job array.")
-@click.option("--dry-run", is_flag=True, help="Print the commands, or the array's script.")
+@campaign_options
 def command(label: str | None, listing: bool, out: Path, **options: Any) -> None:
     """Make a table or figure of the paper again and put it beside the paper's.
 
@@ -64,10 +74,10 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich.console import Console
 
-    from sundsbo_mpi.campaign.running import default_launcher
+    from sundsbo_mpi.campaign.performing import Performer
     from sundsbo_mpi.campaign.telling import telling
     from sundsbo_mpi.reproduce import paper
-    from sundsbo_mpi.reproduce.plan import Manner, Wish
+    from sundsbo_mpi.reproduce.plan import Wish
 
     # A file has no width, and breaking lines would spoil the tables.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
@@ -81,12 +91,11 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
             _refuse(found.name, options)
             _show(found, out, console)
             return
-        launcher = options.pop("launcher")
-        launcher = default_launcher() if launcher is None else launcher
-        names = ("tuned", "tune", "collect", "submit", "dry_run")
-        manner = Manner(launcher, **{name: options.pop(name) for name in names})
+        out = out.absolute()
+        performer = Performer("sundsbo-reproduce", out, manner_of(options), console)
+        steps = Steps(tuned=options.pop("tuned"), tune=options.pop("tune"))
         methods = _methods(options.pop("methods"))
-        _reproduce(found, Wish(out.absolute(), methods=methods, **options), manner, console)
+        _reproduce(found, Wish(out, methods=methods, **options), steps, performer)
 
 
 def _refuse(what: str, options: Mapping[str, Any]) -> None:
@@ -125,27 +134,25 @@ def _show(label: Label, out: Path, console: Console) -> None:
         console.print(f"wrote {picture}", markup=False)
 
 
-def _reproduce(label: Label, wish: Wish, manner: Manner, console: Console) -> None:
+def _reproduce(label: Label, wish: Wish, which: Steps, performer: Performer) -> None:
     from sundsbo_mpi.reproduce import paper
     from sundsbo_mpi.reproduce.plan import check, jobs
     from sundsbo_mpi.reproduce.report import folder_of, report
 
     experiments = [paper.experiment(name) for name in label.experiments]
     check(experiments, wish)
-    if manner.tune:
-        for experiment in experiments:
-            _tune(experiment, wish, manner, console)
+    if which.tune:
+        _tune(label, experiments, wish, performer)
         return
     planned = {}
     for experiment in experiments:
-        planned[experiment.name] = jobs(experiment, _steps(experiment, wish, manner.tuned))
-    todo = [job for of in planned.values() for job in of]
-    if _run(todo, manner, console, wish.directory):
-        folder = folder_of(label, wish.directory, tuned=manner.tuned)
-        report(label, planned, console, folder, _remark(wish, manner))
+        planned[experiment.name] = jobs(experiment, _steps(experiment, wish, which.tuned))
+    if _perform(label.name, [job for of in planned.values() for job in of], performer):
+        folder = folder_of(label, wish.directory, tuned=which.tuned)
+        report(label, planned, performer.console, folder, _remark(wish, tuned=which.tuned))
 
 
-def _remark(wish: Wish, manner: Manner) -> str:
+def _remark(wish: Wish, *, tuned: bool) -> str:
     """Say what was asked for that changes the runs."""
     wanted: dict[str, object] = {
         "only": ", ".join(wish.only),
@@ -153,7 +160,7 @@ def _remark(wish: Wish, manner: Manner) -> str:
         "preset": wish.preset,
         "iterations": wish.iterations,
         "seeds": wish.seeds,
-        "tuned": manner.tuned,
+        "tuned": tuned,
     }
     asked = [f"{name} {value}" for name, value in wanted.items() if value] + [*wish.sets]
     return f"Other than the paper's: {', '.join(f'`{text}`' for text in asked)}." if asked else ""
@@ -165,58 +172,34 @@ def _steps(experiment: Experiment, wish: Wish, tuned: bool) -> Wish:
     if not tuned:
         return wish
     methods = [m for m in experiment.methods if not wish.methods or m in wish.methods]
-    return dataclasses.replace(wish, steps=tuned_steps(experiment, methods, wish.directory))
+    return replace(wish, steps=tuned_steps(experiment, methods, wish.directory))
 
 
-def _run(planned: Sequence[Job], manner: Manner, console: Console, out: Path) -> bool:
+def _perform(part: str, planned: Sequence[Job], performer: Performer) -> bool:
     """Start or submit what is missing; say whether there is something to compare now."""
-    from sundsbo_mpi.campaign import running
-    from sundsbo_mpi.reproduce.running import commands, run_missing
-
     if not planned:
         raise UsageError("no method of --methods has the condition of --only: name others.")
-    if all(job.refusal for job in planned):
-        raise UsageError(planned[0].refusal)
-    running.command(planned[0], manner.launcher)  # a bad launcher is refused before all else
-    todo = [] if manner.collect else running.missing(planned)
-    if manner.submit and todo:
-        _submit(todo, manner, out)
-        return False
-    if manner.dry_run:
-        for words in commands(todo, manner.launcher):
-            click.echo(shlex.join(words))
-        return False
-    if todo:
-        run_missing(todo, manner.launcher, console)
-    return True
-
-
-def _submit(todo: Sequence[Job], manner: Manner, out: Path) -> None:
-    from sundsbo_mpi.campaign import slurm
-    from sundsbo_mpi.launching import program
-    from sundsbo_mpi.reproduce.running import prepare
-
-    folder = out / "slurm"
-    text = slurm.array_script(todo, manner.launcher, folder, "sundsbo-reproduce")
-    if manner.dry_run:
-        click.echo(text, nl=False)
-        return
-    prepare(todo)
-    folder.mkdir(parents=True, exist_ok=True)
-    script = folder / "array.sh"
-    script.write_text(text, encoding="utf-8")
     again = [word for word in sys.argv[1:] if word != "--submit"]
-    array, collecting = slurm.submit(script, [*program(), *again, "--collect"])
-    click.echo(f"submitted {len(todo)} runs as job {array}; job {collecting} compares them after.")
+    done = performer.perform(part, planned, [*again, "--collect"])
+    return done and not performer.manner.dry_run
 
 
-def _tune(experiment: Experiment, wish: Wish, manner: Manner, console: Console) -> None:
+def _tune(
+    label: Label, experiments: Sequence[Experiment], wish: Wish, performer: Performer
+) -> None:
+    from sundsbo_mpi.reproduce import tuning
+
+    found = {experiment.name: tuning.trials(experiment, wish) for experiment in experiments}
+    planned = [job for trials in found.values() for trial in trials for job in trial.jobs]
+    if _perform(f"steps of {label.name}", planned, performer):
+        for experiment in experiments:
+            _choose(experiment, found[experiment.name], wish, performer.console)
+
+
+def _choose(experiment: Experiment, trials: Sequence[Trial], wish: Wish, console: Console) -> None:
     from sundsbo_mpi.campaign.tables import markdown, rich_table
     from sundsbo_mpi.reproduce import tuning
 
-    trials = tuning.trials(experiment, wish)
-    if not _run([job for trial in trials for job in trial.jobs], manner, console, wish.directory):
-        return
     table = tuning.trials_table(trials)
     console.print(rich_table(table))
     assert experiment.tuning is not None

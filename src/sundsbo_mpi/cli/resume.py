@@ -55,8 +55,8 @@ def command(
     the flags here; a step that depends on the number of iterations follows the new number.  Over
     other weights the techniques begin anew.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.config import Request
-    from sundsbo_mpi.settings import flag_settings, merge
+    from sundsbo_mpi.config.resolving import Request
+    from sundsbo_mpi.config.settings import flag_settings, merge
 
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
     request = Request(flags=layer, sets=sets, resume=directory)
@@ -68,6 +68,6 @@ def command(
     from sundsbo_mpi.comm.world import load_mpi
 
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.run import run
+    from sundsbo_mpi.running.run import run
 
     return run(request)

@@ -14,7 +14,7 @@ from sundsbo_mpi.topology import Reading
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sundsbo_mpi.config import Request
+    from sundsbo_mpi.config.resolving import Request
 
 
 @click.command()
@@ -92,7 +92,7 @@ def command(reading: Reading, sets: tuple[str, ...], print_config: bool, **flags
     from sundsbo_mpi.comm.world import load_mpi
 
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.run import run
+    from sundsbo_mpi.running.run import run
 
     return run(request)
 
@@ -111,8 +111,8 @@ def request_of(words: Sequence[str]) -> Request:
 
 
 def _request(reading: Reading, sets: tuple[str, ...], flags: dict[str, Any]) -> Request:
-    from sundsbo_mpi.config import Request
-    from sundsbo_mpi.settings import flag_settings, merge
+    from sundsbo_mpi.config.resolving import Request
+    from sundsbo_mpi.config.settings import flag_settings, merge
 
     preset, file, like = (flags.pop(name) for name in ("preset", "config", "like"))
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))

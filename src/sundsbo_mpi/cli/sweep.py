@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.campaigns import campaign_options, manner_of
 from sundsbo_mpi.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sundsbo_mpi.campaign.job import Job
+    from sundsbo_mpi.campaign.performing import Performer
+    from sundsbo_mpi.sweep.reading import Sweep
 
 HOW = """The file is a configuration with one table more:
 
@@ -44,9 +53,7 @@ setting as best.toml for 'sundsbo-mpi --config'.
     type=click.Path(path_type=Path, file_okay=False),
     help="Of run files and tables; by default the file's name without .toml.",
 )
-@click.option("--launcher", metavar="'mpirun -n {n}'", help="How n ranks are started.")
-@click.option("--collect", is_flag=True, help="Start nothing: rank the runs that are there.")
-@click.option("--submit", is_flag=True, help="Give the missing runs to Slurm as a job array.")
+@campaign_options
 @click.option(
     "--after",
     type=click.IntRange(0),
@@ -54,20 +61,19 @@ setting as best.toml for 'sundsbo-mpi --config'.
     metavar="N",
     help="Take the first N stages as they are.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the commands, or the array's script.")
 def command(
-    file: Path, sets: tuple[str, ...], out: Path | None, launcher: str | None, **how: Any
+    file: Path, sets: tuple[str, ...], out: Path | None, after: int, **options: Any
 ) -> None:
     """Try settings on a grid or at random, and rank them by a validation metric.
 
     \b
     sundsbo-mpi sweep steps.toml
     sundsbo-mpi sweep steps.toml --set algorithm.name=sun-dsbo-extra --out extra
-    sundsbo-mpi sweep steps.toml --submit --launcher 'srun -n {n}'
+    sundsbo-mpi sweep steps.toml --submit
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.campaign.running import default_launcher
+    from sundsbo_mpi.campaign.performing import Performer
+    from sundsbo_mpi.campaign.running import State
     from sundsbo_mpi.campaign.telling import telling
-    from sundsbo_mpi.sweep.performing import Manner, Performer
     from sundsbo_mpi.sweep.planning import Planner
     from sundsbo_mpi.sweep.reading import read_sweep
     from sundsbo_mpi.sweep.report import report
@@ -77,12 +83,38 @@ def command(
     sweep = read_sweep(file, sets)
     directory = (_folder(file) if out is None else out).absolute()
     console = new_console()
-    launcher = default_launcher() if launcher is None else launcher
-    performer = Performer(directory, sweep.options.metric, launcher, console, Manner(**how))
+    manner = manner_of(options)
+    # Steps that are too large fail every time.
+    done = (State.FINISHED, State.FAILED)
+    performer = Performer("sundsbo-sweep", directory, manner, console, done, _looking(sweep))
     with telling(directory, console):
-        results = search(Planner(sweep, directory), performer.perform)
-        if results is not None:
+        results = search(Planner(sweep, directory), _performing(performer, after))
+        if results is not None and not manner.dry_run:
             report(results, sweep, directory, shlex.join(sys.argv[1:]), console)
+
+
+def _performing(performer: Performer, after: int) -> Callable[[int, Sequence[Job]], bool]:
+    """Return what does the runs of a stage; those of the first stages are taken as they are."""
+    taken = replace(performer, manner=replace(performer.manner, collect=True))
+
+    def perform(stage: int, jobs: Sequence[Job]) -> bool:
+        # Each time a later stage is the first whose runs are started, so this comes to an end.
+        again = [*sys.argv[1:], "--after", str(stage + 1)]
+        return (taken if stage < after else performer).perform(f"stage {stage + 1}", jobs, again)
+
+    return perform
+
+
+def _looking(sweep: Sweep) -> Callable[[Job], None]:
+    """Return what ends the sweep at its first run if that does not measure the metric."""
+    from sundsbo_mpi.campaign.running import finished_run
+    from sundsbo_mpi.sweep.ranking import require_metric
+
+    def look(job: Job) -> None:
+        if run := finished_run(job):
+            require_metric(run, sweep.options.metric)
+
+    return look
 
 
 def _folder(file: Path) -> Path:

@@ -39,8 +39,9 @@ def command(run: Path, once: bool, patience: float) -> int:
     sundsbo-mpi watch run.h5 | tee -a log.txt
 
     Waits for a file that is not there yet, and ends with the run: with status 0 if it finished, 1
-    if it failed or was interrupted.  Through a pipe there is a line for every evaluation.  The run
-    does not notice.
+    if it failed or was interrupted.  One that was interrupted and keeps checkpoints is waited for:
+    its job may come again.  Through a pipe there is a line for every evaluation.  The run does not
+    notice.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.following.live_view import view
     from sundsbo_mpi.following.watching import follow
@@ -74,12 +75,13 @@ def _live(screen: Console, path: Path, looks: Iterable[RunData | None]) -> RunDa
 def _by_lines(screen: Console, path: Path, looks: Iterable[RunData | None]) -> RunData | None:
     """Print every evaluation and event that is new, without colours."""
     from sundsbo_mpi.following.live_view import line
+    from sundsbo_mpi.following.watching import may_go_on
     from sundsbo_mpi.summary import facts, status
 
     def say(sentence: str) -> None:
         screen.print(sentence, markup=False, soft_wrap=True)
 
-    rows, events, waits, last = 0, 0, False, None
+    rows, events, waits, stopped, last = 0, 0, False, False, None
     for run in looks:
         if run is None:
             if not waits:
@@ -93,6 +95,9 @@ def _by_lines(screen: Console, path: Path, looks: Iterable[RunData | None]) -> R
             say(f"iteration {event.iteration}, {event.time}: {event.sentence}")
         if run.rows and run.rows != rows:
             say(line(run))
+        if run.status == "interrupted" and may_go_on(run) and not stopped:
+            say("interrupted: it goes on from its checkpoint once its job comes again")
+        stopped = run.status == "interrupted"
         rows, events, last = run.rows, len(run.events), run
     if last is not None:
         say(status(last))

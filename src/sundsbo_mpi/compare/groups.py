@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.pictures.labels import short_labels
-from sundsbo_mpi.reproduce.statistics import Spread, spread
 from sundsbo_mpi.runfile import RunData
 
 NOT_OF_THE_PROBLEM = {"run": ("seed",), "task": ("data_dir",), "topology": ("file",)}

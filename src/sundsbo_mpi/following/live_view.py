@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sundsbo_mpi.following.pace import pace, slowest_agent
 from sundsbo_mpi.pictures.figures import positive
-from sundsbo_mpi.progress import headline
+from sundsbo_mpi.running.progress import headline
 from sundsbo_mpi.summary import direction, duration, events, facts, listed, status
 from sundsbo_mpi.texttable import DASH, number, seconds, size, table
 

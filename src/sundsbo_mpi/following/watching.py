@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,8 @@ def follow(
 ) -> Iterator[RunData | None]:
     """Yield the run once a second, and None as long as there is no file, until the run has ended.
 
-    Nothing is locked: whoever writes the file does not notice.
+    One that was interrupted and keeps checkpoints has not: its job may come again.  Nothing is
+    locked: whoever writes the file does not notice.
 
     Args:
         path: The run file.
@@ -80,14 +81,23 @@ def follow(
     while True:
         run = reader.look()
         yield run
-        if run is not None and run.status != "running":
+        if run is not None and not may_go_on(run):
             return
         news = () if run is None else (run.rows, run.attributes.get("restarts"), len(run.events))
         quiet = quiet + EVERY_SECONDS if news == known else 0.0
         known = news
         if quiet >= patience:
+            if run is not None and run.status != "running":
+                return
             raise UsageError(_silence(path, run, patience))
         sleep(EVERY_SECONDS)
+
+
+def may_go_on(run: RunData) -> bool:
+    """Say whether there may be news of the run without anybody's doing."""
+    output = run.config.get("output")
+    kept = isinstance(output, Mapping) and output.get("checkpoint") is not None
+    return run.status == "running" or (run.status == "interrupted" and kept)
 
 
 def _silence(path: Path, run: RunData | None, patience: float) -> str:

@@ -19,7 +19,7 @@ from sundsbo_mpi.report import algorithm, costs, curves, data, network
 from sundsbo_mpi.summary import Lines, duration, facts, metrics, variables
 from sundsbo_mpi.summary import costs as spent
 from sundsbo_mpi.texttable import number, size
-from sundsbo_mpi.toml_text import document
+from sundsbo_mpi.config.toml_text import document
 
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.campaign import job as campaign
+from sundsbo_mpi.config.identity import identity
+from sundsbo_mpi.config.settings import assignments, flag_settings
 from sundsbo_mpi.errors import UsageError, unknown
-from sundsbo_mpi.identity import identity
-from sundsbo_mpi.reproduce.topologies import topology_path
-from sundsbo_mpi.settings import assignments, flag_settings
+from sundsbo_mpi.reproduce.topologies import topology_command, topology_path, write_topology
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Condition, Experiment, Topology
@@ -47,23 +47,6 @@ class Wish:
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Manner:
-    """What is done with the runs: how they start, with which steps, and what follows."""
-
-    launcher: str
-    tuned: bool
-    """With steps chosen on validation data."""
-    tune: bool
-    """Choose these steps."""
-    collect: bool
-    """Start nothing."""
-    submit: bool
-    """Give them to Slurm."""
-    dry_run: bool
-    """Print what would be started."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job(campaign.Job):
     """One run, and which cell it belongs to."""
@@ -73,6 +56,21 @@ class Job(campaign.Job):
     seed: int
     topology: Topology
     topology_file: Path
+
+    def before(self) -> list[list[str]]:
+        """Return the command that writes its topology, unless it is there."""
+        there = self.topology_file.exists()
+        words = topology_command(self.topology_file, self.agents, self.topology)
+        return [] if there else [words]
+
+    def prepare(self) -> None:
+        """Make its directories and its topology.
+
+        Raises:
+            OSError, UsageError: they cannot be made.
+        """
+        super().prepare()
+        write_topology(self.topology_file, self.agents, self.topology)
 
 
 def check(experiments: Sequence[Experiment], wish: Wish) -> None:
@@ -138,14 +136,13 @@ def _job(experiment: Experiment, condition: Condition, method: str, seed: int, w
     wanted, refusal = _resolve(preset, given, sets)
     digest = hashlib.sha256(json.dumps([wanted or sets, agents], sort_keys=True).encode())
     task = wanted.get("task", {}).get("name", experiment.name)
-    name = f"{task}_{method}_seed{seed}_{digest.hexdigest()[:12]}.h5"
-    path = wish.directory / "runs" / name
+    name = f"{task}_{method}_seed{seed}_{digest.hexdigest()[:12]}"
+    path = wish.directory / "runs" / f"{name}.h5"
     words = ["--preset", preset] if preset else []
     for flag, value in given.items():
         words += [f"--{flag.replace('_', '-')}", str(value)]
     for text in sets:
         words += ["--set", text]
-    words += ["--output", str(path), "--overwrite"]
     return Job(
         title=f"{method}, {condition.name}, seed {seed}",
         method=method,
@@ -154,8 +151,9 @@ def _job(experiment: Experiment, condition: Condition, method: str, seed: int, w
         agents=agents,
         topology=topology,
         topology_file=file,
-        arguments=tuple(words),
+        settings=(*words, "--overwrite"),
         path=path,
+        checkpoint=wish.directory / "checkpoints" / name,
         wanted=wanted,
         refusal=refusal,
     )
@@ -178,7 +176,7 @@ def _resolve(
     preset: str, flags: Mapping[str, Any], sets: tuple[str, ...]
 ) -> tuple[dict[str, Any], str]:
     """Return the configuration that the run will store, or why it would be refused."""
-    from sundsbo_mpi.config import Request, resolve
+    from sundsbo_mpi.config.resolving import Request, resolve
 
     try:
         config = resolve(Request(flags=flag_settings(flags), sets=sets, preset=preset or None))

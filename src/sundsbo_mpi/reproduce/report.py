@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.running import log_path
 from sundsbo_mpi.campaign.tables import Table, markdown, rich_table
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.comparison import entries
@@ -55,7 +54,7 @@ def report(
     for table in shown:
         console.print(rich_table(table))
     if not any(cell.runs for found in cells.values() for cell in found):
-        raise UsageError(_nothing(label, [log_path(job) for of in planned.values() for job in of]))
+        raise UsageError(_nothing(label, [job.log for of in planned.values() for job in of]))
     folder.mkdir(parents=True, exist_ok=True)
     compared = [e for name, found in cells.items() for e in entries(experiment(name), found)]
     write_entries(folder / "table.csv", compared)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sundsbo_mpi.campaign.statistics import CONFIDENCE, spread
 from sundsbo_mpi.campaign.tables import Table
-from sundsbo_mpi.reproduce.statistics import CONFIDENCE, spread
 from sundsbo_mpi.reproduce.tables import number
 
 if TYPE_CHECKING:

@@ -13,20 +13,21 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.campaign.statistics import spread
 from sundsbo_mpi.campaign.tables import Table
+from sundsbo_mpi.config.settings import preset, read_toml
+from sundsbo_mpi.config.toml_text import comment
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
 from sundsbo_mpi.reproduce.results import collect
-from sundsbo_mpi.reproduce.statistics import spread
 from sundsbo_mpi.reproduce.tables import number
-from sundsbo_mpi.settings import preset, read_toml
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Tuning
 
 METRIC = "validation_accuracy"
 SEEDS = 1
-COMMAND = "#   sundsbo-mpi "
+COMMAND = "  sundsbo-mpi "
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,13 @@ def write_tuned(path: Path, base: str, winners: Mapping[str, Trial], command: st
         )
 
     content: dict[str, Any] = copy.deepcopy({k: dict(v) for k, v in preset(base).items()})
-    commands = [f"{COMMAND}{command}"]
+    commands = [comment(f"{COMMAND}{command}")]
     if path.exists():
         content = {table: dict(values) for table, values in read_toml(path).items()}
         old = path.read_text(encoding="utf-8")
-        commands = [line for line in old.splitlines() if line.startswith(COMMAND)] + commands
+        commands = [
+            line for line in old.splitlines() if line.startswith(comment(COMMAND))
+        ] + commands
     for method, trial in winners.items():
         content.setdefault("algorithm", {})[method] = dict(trial.steps)
     header = [f"# {base} with steps chosen on validation data, never on test data, by", *commands]

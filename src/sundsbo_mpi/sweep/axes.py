@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sundsbo_mpi.config.settings import complete
 from sundsbo_mpi.errors import UsageError, brief, unknown
 from sundsbo_mpi.options import require_integer, require_number
-from sundsbo_mpi.settings import complete
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,17 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.campaign.job import Job
-from sundsbo_mpi.config import Config, Request, resolved
+from sundsbo_mpi.config.identity import identity
+from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
+from sundsbo_mpi.config.settings import assignments, merge
+from sundsbo_mpi.config.tables import TopologyOptions
+from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.identity import identity
-from sundsbo_mpi.tables import TopologyOptions
-from sundsbo_mpi.toml_text import value_text
+from sundsbo_mpi.running.methods import suited
 from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.sweep.reading import Sweep
+    from sundsbo_mpi.topology import Mixing
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,10 @@ class Planner:
         """
         options = self.sweep.options
         own = tuple(f"{name}={value_text(value)}" for name, value in settings.items())
-        sets = (*self.sweep.sets, *own)
         try:
+            sets = (*self.sweep.sets(self._method(own)), *own)
             found = resolved(Request(sets=sets, preset=options.preset, file=options.config))
-            _require_algorithm(found.config)
+            suited(found.config, _weights(found.config.topology))
         except UsageError as error:
             return Trial(stage, settings, refusal=str(error))
         first = found.config.run.seed
@@ -63,9 +65,18 @@ class Planner:
         titled = [replace(job, title=f"{', '.join(own)}, {job.title}") for job in jobs]
         return Trial(stage, settings, tuple(titled), found.wanted())
 
+    def _method(self, own: tuple[str, ...]) -> str:
+        """Return the name of a trial's method, after which tables for methods are chosen."""
+        options = self.sweep.options
+        below = Request(preset=options.preset, file=options.config)
+        over = assignments((*self.sweep.command, *own))
+        named = merge({"algorithm": resolve(below).algorithm}, self.sweep.tables, over)
+        return str(named["algorithm"]["name"])
+
     def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
         config = replace(config, run=replace(config.run, seed=seed))
-        agents, sha256 = _network(config.topology)
+        weights = _weights(config.topology)
+        agents, sha256 = weights.agents, weights.sha256
         wanted = identity(config.as_dict())
         # Files of the same name may have other contents next time.
         parts = [wanted, agents, sha256, _source(config.task["name"])]
@@ -75,11 +86,10 @@ class Planner:
         path, checkpoint = self.directory / "runs" / f"{name}.h5", self.checkpoints / name
         every = (*sets, f"run.seed={seed}")
         words = [*self._base(), *(word for text in every for word in ("--set", text))]
-        words += ["--output", str(path), "--checkpoint", str(checkpoint), "--overwrite"]
         return Job(
             title=f"seed {seed}",
             agents=agents,
-            arguments=tuple(words),
+            settings=(*words, "--overwrite"),
             path=path,
             wanted=wanted,
             checkpoint=checkpoint,
@@ -96,27 +106,17 @@ class Planner:
         return [word for flag, value in named if value is not None for word in (flag, value)]
 
 
-def _require_algorithm(config: Config) -> None:
-    """Refuse options that the method cannot be built with."""
-    entry = method(config.algorithm["name"])
-    agents, _ = _network(config.topology)
-    horizon = Horizon(agents, max(1, config.run.iterations))
-    entry.build(entry.options(**config.algorithm_options), horizon)
-
-
-def _network(topology: TopologyOptions) -> tuple[int, str]:
-    """Return how many agents a topology has, and the digest of its weights."""
+def _weights(topology: TopologyOptions) -> Mixing:
     if not topology.file:
         raise UsageError(
             "no topology: the sweep's file needs one, as in file = 'ring.npz' below [topology]."
         )
-    return _weights(topology.file, Reading(topology.format, topology.weights, topology.undirected))
+    return _read(topology.file, Reading(topology.format, topology.weights, topology.undirected))
 
 
 @cache
-def _weights(file: str, reading: Reading) -> tuple[int, str]:
-    weights = read_weights(file, reading).weights
-    return weights.agents, weights.sha256
+def _read(file: str, reading: Reading) -> Mixing:
+    return read_weights(file, reading).weights
 
 
 @cache

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sundsbo_mpi.config import TABLES
+from sundsbo_mpi.config.resolving import TABLES, for_method
+from sundsbo_mpi.config.settings import Layer, assignments, complete, read_toml
+from sundsbo_mpi.config.tables import NOT_SHARED
+from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError, brief, unknown
 from sundsbo_mpi.options import require_integer
-from sundsbo_mpi.settings import Layer, assignments, complete, read_toml
 from sundsbo_mpi.summary import direction
 from sundsbo_mpi.sweep.axes import Axis, axis
-from sundsbo_mpi.tables import NOT_SHARED
-from sundsbo_mpi.toml_text import value_text
 
 SEARCHES = ("grid", "random")
 GOALS = ("max", "min")
@@ -86,8 +86,20 @@ class Sweep:
     """The values of every setting, ``table.key``, that varies."""
     refine: tuple[str, ...]
     """The settings that later stages make finer."""
-    sets: tuple[str, ...]
-    """All other settings of the file and of the command, as ``--set`` takes them."""
+    tables: Layer
+    """All other settings of the file."""
+    command: tuple[str, ...]
+    """Those that the command lays over them, as ``--set`` takes them."""
+
+    def sets(self, name: str) -> tuple[str, ...]:
+        """Return all other settings of the runs of a method, as ``--set`` takes them.
+
+        Raises:
+            UsageError: a table for methods is for none, or has a key that none has.
+        """
+        own = for_method(name, self.tables)
+        file = [f"{t}.{k}={value_text(v)}" for t, values in own.items() for k, v in values.items()]
+        return (*file, *self.command)
 
 
 def words(metric: str) -> list[str]:
@@ -120,8 +132,7 @@ def read_sweep(path: Path, sets: Sequence[str] = ()) -> Sweep:
             raise UsageError(f"a sweep sets {name} for every run itself: leave it out.")
         if name in axes and name == "run.seed":
             raise UsageError("run.seed is not to be chosen: say how many with sweep.seeds.")
-    given = [f"{t}.{k}={value_text(v)}" for t, values in tables.items() for k, v in values.items()]
-    return Sweep(options, axes, _refined(refine, axes), (*given, *sets))
+    return Sweep(options, axes, _refined(refine, axes), tables, tuple(sets))
 
 
 def _axes(over: Any) -> dict[str, Axis]:

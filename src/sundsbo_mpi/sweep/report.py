@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.campaign.statistics import Spread
 from sundsbo_mpi.campaign.tables import Table, markdown, rich_table
+from sundsbo_mpi.config.toml_text import comment, document, value_text
 from sundsbo_mpi.csvfile import write_csv
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.reproduce.statistics import Spread
 from sundsbo_mpi.sweep.reading import OWNED
 from sundsbo_mpi.sweep.stages import at_the_end
 from sundsbo_mpi.texttable import DASH, number
-from sundsbo_mpi.toml_text import document, value_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,11 +114,11 @@ def _row(place: int, result: Result) -> dict[str, Any]:
 def _best(best: Result, sweep: Sweep, command: str) -> str:
     """Return the best setting as a configuration file, with a seed of the user's choice."""
     header = [
-        f"# {sweep.options.metric} {_spread(best.metric)} over {best.metric.size} seeds, the best",
-        "# of the settings tried by",
-        f"#   sundsbo-mpi {command}",
+        f"{sweep.options.metric} {_spread(best.metric)} over {best.metric.size} seeds, the best",
+        "of the settings tried by",
+        f"  sundsbo-mpi {command}",
     ]
-    return "\n".join(header) + "\n\n" + document(_without_own(best.trial.wanted))
+    return "\n".join(map(comment, header)) + "\n\n" + document(_without_own(best.trial.wanted))
 
 
 def _without_own(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.sweep.axes import Axis, Choice
 from sundsbo_mpi.sweep.ranking import Result, ranked
-from sundsbo_mpi.toml_text import value_text
 
 if TYPE_CHECKING:
+    from sundsbo_mpi.campaign.job import Job
     from sundsbo_mpi.sweep.planning import Planner, Trial
     from sundsbo_mpi.sweep.reading import Sweep
 
@@ -22,9 +23,7 @@ MOST_SETTINGS = 10_000
 """In a stage; more are a slip."""
 
 
-def search(
-    planner: Planner, perform: Callable[[int, Sequence[Trial]], bool]
-) -> list[Result] | None:
+def search(planner: Planner, perform: Callable[[int, Sequence[Job]], bool]) -> list[Result] | None:
     """Try all stages; return the results, the best first, or None where runs are still to come.
 
     Args:
@@ -44,7 +43,10 @@ def search(
         if stage == 0 and now and all(trial.refusal for trial in now):
             raise UsageError(now[0].refusal)
         trials += now
-        if not perform(stage, now):
+        # Seed after seed, so that all settings get their first run early.
+        planned = [trial.jobs for trial in now if trial.jobs]
+        jobs = [job for of_seed in zip(*planned, strict=True) for job in of_seed]
+        if not perform(stage, jobs):
             return None
         results = ranked(trials, sweep.options)
         if results[0].trouble:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from sundsbo_mpi.config import Config, Request, resolve
-from sundsbo_mpi.inspection import construct
+from sundsbo_mpi.config.resolving import Config, Request, resolve
+from sundsbo_mpi.running.inspection import construct
 from sundsbo_mpi.tasks import load_task
 
 if TYPE_CHECKING:

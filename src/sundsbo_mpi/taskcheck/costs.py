@@ -11,7 +11,7 @@ import torch
 
 from sundsbo_mpi.composition.directions import saddle_of_losses, sun
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.inspection import LOSSES, checked_start, evaluated
+from sundsbo_mpi.running.inspection import LOSSES, checked_start, evaluated
 from sundsbo_mpi.taskcheck.bench import CPU, Bench, precision
 from sundsbo_mpi.taskcheck.contents import memory
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from sundsbo_mpi.errors import DataNote, UsageError, brief
-from sundsbo_mpi.inspection import check_sizes, checked_start, digest
-from sundsbo_mpi.metrics import kinds
+from sundsbo_mpi.running.inspection import check_sizes, checked_start, digest
+from sundsbo_mpi.measuring.metrics import kinds
 from sundsbo_mpi.taskcheck.bench import CPU, Bench
 from sundsbo_mpi.taskcheck.contents import fingerprint, memory
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed, remark

@@ -9,7 +9,7 @@ import torch
 
 from sundsbo_mpi.composition.directions import gradient, leaf, saddle_of_losses
 from sundsbo_mpi.errors import UsageError, brief
-from sundsbo_mpi.inspection import (
+from sundsbo_mpi.running.inspection import (
     LOSSES,
     evaluated,
     private_block,

@@ -9,7 +9,7 @@ import torch
 
 from sundsbo_mpi.composition.directions import leaf
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.inspection import LOSSES
+from sundsbo_mpi.running.inspection import LOSSES
 from sundsbo_mpi.taskcheck.contents import contents, fingerprint
 from sundsbo_mpi.taskcheck.findings import Said, passed
 

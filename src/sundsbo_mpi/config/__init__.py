@@ -1,0 +1,1 @@
+"""How a run is set up: layers of settings, checked and complete."""

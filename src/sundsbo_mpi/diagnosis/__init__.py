@@ -1,0 +1,1 @@
+"""What ails a run's numbers, and why."""

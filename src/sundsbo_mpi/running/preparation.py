@@ -1,0 +1,164 @@
+"""What is found out before anything is built: whether the request can be met, and with what.
+
+``prepare`` is collective and raises ``AgreedError``; the rest is what rank 0 does in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import warnings
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.algorithms.safety import is_safe
+from sundsbo_mpi.checkpoint import About
+from sundsbo_mpi.checkpoint.resuming import Resumption, candidates
+from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.seating import seat
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.transports.exchange import Connection
+from sundsbo_mpi.config.likeness import differing_weights
+from sundsbo_mpi.config.resolving import Config, Request, resolve
+from sundsbo_mpi.errors import DataNote, UsageError
+from sundsbo_mpi.ranks.agreement import agree, jointly, on_root
+from sundsbo_mpi.ranks.job import agree_on
+from sundsbo_mpi.runfile import default_path
+from sundsbo_mpi.runfile.naming import check_writable
+from sundsbo_mpi.running.enduring import require_endurable
+from sundsbo_mpi.running.methods import build_algorithm, suited
+from sundsbo_mpi.running.resumption import judged, stored_settings
+from sundsbo_mpi.tasks import load_task
+from sundsbo_mpi.topology import Mixing, Reading, read_weights
+from sundsbo_mpi.topology.survivors import remaining
+from sundsbo_mpi.tracing import check_trace
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from sundsbo_mpi.comm.survivors import Survivors
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What rank 0 found out before anything was built; broadcast to all."""
+
+    config: Config
+    node_ids: tuple[str, ...]
+    """The topology file's name of every agent."""
+    weights: Mixing
+    """What the run mixes with: the file's matrix or matrices W, or (I + W)/2."""
+    notes: tuple[str, ...]
+    about: About
+    """What its checkpoints say of it."""
+    resumption: Resumption | None = None
+    resumed_from: str | None = None
+    """The folder of the checkpoints that it goes on from."""
+    transport: str = ""
+    """What the messages travel over, once the agents are connected."""
+
+    def left(self, here: Survivors) -> Prepared:
+        """Return the same for those who are left of the agents."""
+        if here.agents == tuple(range(self.about.agents)):
+            return self
+        fits = partial(is_safe, build_algorithm(self.config, self.about.agents)[0])
+        weights, bridges = remaining(self.weights, here.agents, fits)
+        said = [f"agents {i} and {j} are linked now" for i, j in bridges]
+        about = replace(self.about, numbers=list(here.agents))
+        return replace(self, about=about, weights=weights, notes=tuple(said))
+
+    def connected(self, network: Connection) -> Prepared:
+        """Return the same with what is known of the links."""
+        notes = (*self.notes, f"transport: {network.description}", *network.notes)
+        return replace(self, notes=notes, transport=network.description)
+
+
+def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.Intracomm]:
+    """Check everything that can be checked without building anything, and take one's seat.
+
+    Returns what rank 0 prepared, this agent's shard where the task divides its data, and the
+    communicator whose rank i is agent i.
+    """
+    tally = Tally(comm)
+    agree_on(tally, request)
+    shards: list[Any] = []
+
+    def on_rank_0() -> Prepared:
+        prepared = _read(request, tally.agents)
+        found, notes = _load_shards(prepared.config, prepared.about.agents)
+        shards.extend(found[number] for number in prepared.about.numbers if found)
+        return replace(prepared, notes=(*prepared.notes, *notes))
+
+    prepared = on_root(tally, on_rank_0)
+    divided = tally.tell(bool(shards))
+    jointly(tally, lambda: load_task(prepared.config.task["name"]))
+    source = {"the task's file (SHA-256)": _source(prepared.config)}
+    agree(tally, source, "use the same file on all nodes")
+    if prepared.about.whole:
+        hosts, place = world.local(comm).hosts, prepared.config.topology.place
+        comm, said = seat(comm, prepared.weights, hosts, place=place)
+        prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
+    return prepared, Tally(comm).deal(shards or None) if divided else None, comm
+
+
+def _read(request: Request, ranks: int) -> Prepared:
+    found = candidates(Path(request.resume)) if request.resume else ()
+    config = resolve(request, stored_settings(request, found, ranks))
+    if not config.topology.file:
+        raise UsageError(
+            "no topology: give the weight-matrix file with --topology FILE "
+            "('sundsbo-mpi topology ring --agents N -o ring.npz' makes one, --help tells more)."
+        )
+    reading = Reading(config.topology.format, config.topology.weights, config.topology.undirected)
+    loaded = read_weights(config.topology.file, reading)
+    agents = found[0].manifest.about.agents if found else ranks
+    if loaded.weights.agents != agents:
+        few = f"the checkpoint has {agents}" if found else f"{agents} ranks were started"
+        remedy = "" if found else f"use mpirun -n {loaded.weights.agents}, or "
+        raise UsageError(
+            f"{config.topology.file} has {loaded.weights.agents} agents but {few}: {remedy}take "
+            "another topology file."
+        )
+    weights, remarks = suited(config, loaded.weights)
+    numbers = found[0].manifest.about.numbers if found else list(range(agents))
+    about = About(agents, numbers, config.as_dict(), weights.sha256, _source(config))
+    require_endurable(config)
+    resumption, said = judged(request, config, about, found)
+    if resumption is None or resumption.run_file is None:
+        _check_output(config)
+    check_trace(config.output.trace, config.output.overwrite)
+    said += differing_weights(request.like, weights.sha256)
+    notes = (*loaded.notes, *remarks, *said)
+    return Prepared(config, loaded.node_ids, weights, notes, about, resumption, request.resume)
+
+
+def _check_output(config: Config) -> None:
+    output = config.output.file or default_path(
+        config.task["name"], config.algorithm["name"], datetime.now().astimezone()
+    )
+    check_writable(Path(output), config.output.overwrite)
+
+
+def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
+    """Return the agents' shards, none where the task needs none, and what is odd about the data."""
+    divide = getattr(load_task(config.task["name"]), "shards", None)
+    if divide is None:
+        return [], []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataNote)
+        shards = list(divide(agents=agents, seed=config.run.seed, **config.task_options))
+    for other in caught:
+        if not issubclass(other.category, DataNote):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    notes = [str(note.message) for note in caught if issubclass(note.category, DataNote)]
+    return shards, list(dict.fromkeys(notes))
+
+
+def _source(config: Config) -> str:
+    """Return the SHA-256 of the file that defines the task, which may differ between nodes."""
+    file = sys.modules[load_task(config.task["name"]).__module__].__file__
+    content = Path(file).read_bytes() if file else b""
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,107 @@
+"""A whole run on one rank, from the request to the summary."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.comm.survivors import Survivors, endure
+from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
+from sundsbo_mpi.ranks import signals
+from sundsbo_mpi.ranks.control import STOPPED_STATUS, Control, Stop
+from sundsbo_mpi.ranks.job import do_together
+from sundsbo_mpi.ranks.watchdog import Watchdog
+from sundsbo_mpi.runfile import read_run
+from sundsbo_mpi.running import startup
+from sundsbo_mpi.running.living import Run
+from sundsbo_mpi.running.preparation import prepare
+from sundsbo_mpi.summary import render_summary
+from sundsbo_mpi.texttable import console
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from sundsbo_mpi.agent import End
+    from sundsbo_mpi.config.resolving import Config, Request
+    from sundsbo_mpi.config.tables import OutputOptions
+
+
+def run(request: Request) -> int:
+    """Run one agent to the end; collective over COMM_WORLD.
+
+    Returns the exit status: 0, or STOPPED_STATUS where the agents agreed to stop before the end.
+
+    Raises:
+        UsageError: the request cannot be met; an ``AgreedError`` once MPI runs.
+        DivergedError: the iterates ceased to be finite; what was recorded before is kept.
+    """
+    began = time.monotonic()
+    early: list[str] = []
+    with signals.stopping(early.append, signals.WARNING):
+        return do_together(lambda comm: _run(request, comm, began, early))
+
+
+def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) -> int:
+    prepared, shard, comm = prepare(request, comm)
+    tally, config, resumption = Tally(comm), prepared.config, prepared.resumption
+    tally.settle()
+    threads = resumption.threads[tally.agent] if resumption else None
+    site = startup.find_site(config, comm, tally, threads)
+    task = startup.build_task(prepared, tally, site.device, shard)
+    everyone = Survivors.of(comm, prepared.about.numbers, watched=config.run.on_failure != "abort")
+    control = _control(config, tally, began)
+    one = Run(prepared, site, task, control, everyone)
+    with signals.stopping(lambda name: control.ask(Stop[name])):
+        for name in early:
+            control.ask(Stop[name])
+        end = _to_the_end(one, everyone, config)
+        _tell(end, config.output, one)
+    return 0 if end.stop is None else STOPPED_STATUS
+
+
+def _control(config: Config, tally: Tally, began: float) -> Control:
+    deadline = began + (config.run.max_walltime or math.inf)
+    saves = config.output.checkpoint is not None
+    return Control(tally, deadline, (saves and config.output.checkpoint_seconds) or math.inf)
+
+
+def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
+    """Live; then close the run file, however that went, and the links between the agents.
+
+    Closing the links is collective: it is left out where this rank alone is in trouble.
+    """
+    status, together = "failed", False
+    watchdog = Watchdog(config.run.comm_timeout)
+    try:
+        if everyone.watch is None:
+            end = one.live(everyone, watchdog)
+        else:
+            end = endure(everyone, lambda here: one.live(here, watchdog))
+        status, together = "interrupted" if end.stop else "finished", True
+        return end
+    except (AgreedError, DivergedError) as error:
+        together = True
+        if one.lacks_rank_0:  # which says such things otherwise
+            one.reporter.say(f"sundsbo-mpi: {error}")
+        raise
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    finally:
+        watchdog.close()
+        one.close(status, together=together)
+
+
+def _tell(end: End, output: OutputOptions, one: Run) -> None:
+    """Say on rank 0 why the run was stopped, if it was, and what it reached."""
+    if end.stop is not None:
+        one.reporter.say(f"stopped after {end.iterations} iterations: {end.stop.sentence}")
+        if output.checkpoint is not None:
+            one.reporter.say(f"go on with: sundsbo-mpi resume {shlex.quote(output.checkpoint)}")
+    if one.run_file is not None:
+        with suppress(UsageError):  # of a disk that failed in the end, which was told
+            console(launched=True).print(render_summary(read_run(one.run_file)))
