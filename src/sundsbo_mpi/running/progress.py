@@ -6,10 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from sundsbo_mpi.runfile import Row
 
 REFRESH_SECONDS = 0.2
@@ -36,26 +35,15 @@ class Reporter:
     """
 
     def __init__(self, loud: bool, iterations: int) -> None:
-        self._console = Console(stderr=True, quiet=not loud, highlight=False, soft_wrap=True)
         self._iterations = iterations
         self._shown = 0.0
-        self._bar = Progress(
-            TextColumn("iteration"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-            console=self._console,
-            # No thread of its own: it would take its turn from the agents on a full node.
-            auto_refresh=False,
-            disable=not (loud and self._console.is_terminal),
-        )
-        self._line = self._bar.add_task("", total=iterations)
+        self._bar = _bar(iterations) if loud else None
 
     def say(self, *sentences: str) -> None:
         """Print sentences above the bar."""
-        for sentence in sentences:
-            self._console.print(sentence, markup=False)
+        if self._bar is not None:
+            for sentence in sentences:
+                self._bar.console.print(sentence, markup=False)
 
     def note(self, *sentences: str) -> None:
         """Print remarks that a user should know, and need not act on."""
@@ -63,31 +51,65 @@ class Reporter:
 
     def advance(self, done: int) -> None:
         """Move the bar to the iterations done."""
-        if not self._waited(LOG_SECONDS if self._bar.disable else REFRESH_SECONDS):
+        bar = self._bar
+        if bar is None or not self._waited(LOG_SECONDS if bar.disable else REFRESH_SECONDS):
             return
         self._shown = time.monotonic()
-        if self._bar.disable:
+        if bar.disable:
             self.say(f"iteration {done}/{self._iterations}")
         else:
-            self._bar.update(self._line, completed=done, refresh=True)
+            bar.update(bar.task_ids[0], completed=done, refresh=True)
 
     def _waited(self, seconds: float) -> bool:
         return time.monotonic() - self._shown > seconds
 
     def row(self, row: Row) -> None:
         """Show the headline metrics of an evaluation."""
+        bar = self._bar
+        if bar is None:
+            return
         words = headline(row.task, row.consensus)
-        if not self._bar.disable:
-            self._bar.update(self._line, completed=row.iteration, description=words, refresh=True)
+        if not bar.disable:
+            bar.update(bar.task_ids[0], completed=row.iteration, description=words, refresh=True)
         elif row.iteration in {0, self._iterations} or self._waited(ROW_SECONDS):
             self._shown = time.monotonic()
             self.say(f"iteration {row.iteration}/{self._iterations}: {words}")
 
     def __enter__(self) -> Reporter:
         """Start the bar."""
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Leave the bar as it is."""
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(iterations: int) -> Progress:
+    """Return a bar, disabled where there is no terminal."""
+    # Ranks that say nothing start sooner without these.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    bar = Progress(
+        TextColumn("iteration"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        # No thread of its own: it would take its turn from the agents on a full node.
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    )
+    bar.add_task("", total=iterations)
+    return bar

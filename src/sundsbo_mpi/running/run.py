@@ -19,8 +19,6 @@ from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.running import startup
 from sundsbo_mpi.running.living import Run
 from sundsbo_mpi.running.preparation import prepare
-from sundsbo_mpi.summary import render_summary
-from sundsbo_mpi.texttable import console
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -103,5 +101,9 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
         if output.checkpoint is not None:
             one.reporter.say(f"go on with: sundsbo-mpi resume {shlex.quote(output.checkpoint)}")
     if one.run_file is not None:
+        # Ranks that say nothing start sooner without these.
+        from sundsbo_mpi.summary import render_summary
+        from sundsbo_mpi.texttable import console
+
         with suppress(UsageError):  # of a disk that failed in the end, which was told
             console(launched=True).print(render_summary(read_run(one.run_file)))
