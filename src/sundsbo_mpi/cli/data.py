@@ -46,10 +46,10 @@ def list_(data_dir: str | None) -> None:
     verified: every file has the published checksum; complete: all images are there, but stored in
     a form for which no checksum is published; incomplete: used with a note; corrupt: refused.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from rich.console import Console
     from rich.table import Table
 
     from sundsbo_mpi.datasets.survey import SURVEYED, survey
+    from sundsbo_mpi.texttable import console
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("data set", no_wrap=True)
@@ -59,7 +59,7 @@ def list_(data_dir: str | None) -> None:
         found = survey(name, data_dir)
         remarks = [remark.partition(": ")[0] for remark in found.remarks]
         table.add_row(name, found.state, "\n".join((*found.where, *remarks)))
-    Console(highlight=False, markup=False).print(table)
+    console().print(table, markup=False)
     click.echo("'sundsbo-mpi data fetch NAME --data-dir DIR' fetches what is not as published.")
 
 

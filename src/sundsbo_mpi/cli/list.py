@@ -32,17 +32,16 @@ def command() -> None:
     \b
     sundsbo-mpi list
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from rich.console import Console
-
     from sundsbo_mpi.comm.transports import TRANSPORTS
     from sundsbo_mpi.composition.estimators import ESTIMATORS
     from sundsbo_mpi.composition.rounding import WIRE_DTYPES
     from sundsbo_mpi.composition.techniques import TECHNIQUES
     from sundsbo_mpi.config.settings import presets
     from sundsbo_mpi.tasks import DESCRIPTIONS
+    from sundsbo_mpi.texttable import console as new_console
     from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
-    console = Console(highlight=False)
+    console = new_console()
     console.print(_algorithms())
     console.print(
         f"{LEGEND}\n",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.plan import Job, Wish
     from sundsbo_mpi.reproduce.tuning import Trial
 
-WIDTH = 160
-
 
 @dataclass(frozen=True)
 class Steps:
@@ -72,15 +70,13 @@ def command(label: str | None, listing: bool, out: Path, **options: Any) -> None
     Only missing runs are started, one at a time; the same command again goes on where an earlier
     one stopped.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from rich.console import Console
-
     from sundsbo_mpi.campaign.performing import Performer
     from sundsbo_mpi.campaign.telling import telling
     from sundsbo_mpi.reproduce import paper
     from sundsbo_mpi.reproduce.plan import Wish
+    from sundsbo_mpi.texttable import console as new_console
 
-    # A file has no width, and breaking lines would spoil the tables.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    console = new_console()
     if listing or label is None:
         _refuse("--list", options)
         _list(console)

@@ -106,10 +106,10 @@ def check(file: str, reading: Reading) -> None:
     Weights that are not fit for gossip are refused with exit status 2.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from sundsbo_mpi.cli.weight_facts import facts
+    from sundsbo_mpi.texttable import console
 
     loaded = _load(file, reading)
     title = loaded.weights.description
@@ -118,7 +118,7 @@ def check(file: str, reading: Reading) -> None:
     table.add_column(overflow="fold")
     for fact, value in facts(loaded.weights).items():
         table.add_row(fact, value)
-    Console(highlight=False).print(table, markup=False)
+    console().print(table, markup=False)
 
 
 @command.command()
