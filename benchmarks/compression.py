@@ -23,8 +23,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Config, Request, resolve
-from sundsbo_mpi.running.startup import build_algorithm
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 from sundsbo_mpi.topology import BUILDERS
 

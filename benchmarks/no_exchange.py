@@ -17,8 +17,8 @@ import click
 import numpy as np
 import torch
 
+from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Request, resolve
-from sundsbo_mpi.running.startup import build_algorithm
 from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

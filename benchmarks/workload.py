@@ -49,7 +49,7 @@ def task(agent: int) -> HyperCleaning:
 def algorithm(name: str, agents: int, iterations: int, **options: str) -> Algorithm:
     """Build a method with the paper's settings of hyper-cleaning, and other options."""
     load_mpi()  # first: the next import would initialise MPI
-    from sundsbo_mpi.running.startup import build_algorithm
+    from sundsbo_mpi.config.methods import build_algorithm
 
     flags = {"algorithm": {"name": name, **options}, "run": {"iterations": iterations}}
     return build_algorithm(resolve(Request(preset="paper/hyper-cleaning", flags=flags)), agents)[0]

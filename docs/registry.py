@@ -164,10 +164,10 @@ def transports() -> Rows:
 def tasks() -> Rows:
     """Every built-in task with its options."""
     from sundsbo_mpi.config.settings import parameters
-    from sundsbo_mpi.tasks import DESCRIPTIONS, load_task
+    from sundsbo_mpi.tasks import TASKS, load_task
 
     rows: Rows = [("`--task` …", "problem", "options (`--set task.…`), with defaults")]
-    for name, description in DESCRIPTIONS.items():
+    for name, (_, description) in TASKS.items():
         options = parameters("task", load_task(name))
         told = ", ".join(f"`{option}={_default(value)}`" for option, value in options.items())
         rows.append((_code(name), description, told))
@@ -218,7 +218,9 @@ def _oracles(price: Any) -> str:
 def _weights(lambda_min: float) -> str:
     if lambda_min == -math.inf:
         return "any"
-    return "symmetric" if lambda_min == -1 else "symmetric, λₙ > -1/3"
+    from sundsbo_mpi.algorithms.safety import bound_text
+
+    return "symmetric" if lambda_min == -1 else f"symmetric, λₙ > {bound_text(lambda_min)}"
 
 
 def _default(value: object) -> str:

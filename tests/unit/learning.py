@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from lockstep import Lockstep
 
+from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Request, resolve
-from sundsbo_mpi.running.methods import build_algorithm
 from sundsbo_mpi.tasks import load_task
 
 AGENTS = 10

@@ -42,7 +42,7 @@ def batch(kind="slurm", count=1, **changes):
         "pbs": ["mpirun", "-n", AGENTS],
         "flux": ["flux", "run", "-n", AGENTS],
     }[kind]
-    runs = [
+    usual_runs = [
         Run(
             3 + i,
             ("--set", ODD, "--seed", str(i)),
@@ -53,7 +53,7 @@ def batch(kind="slurm", count=1, **changes):
         for i in range(count)
     ]
     usual = {"launcher": words, "program": ["sundsbo-mpi"], "resources": Resources(seconds=3600)}
-    return Batch("name", runs, **(usual | changes))
+    return Batch("name", **(usual | {"runs": usual_runs} | changes))
 
 
 def text(kind="slurm", count=1, **changes):
@@ -183,6 +183,27 @@ def test_what_was_stopped_comes_again_as_often_as_it_may(trial, kind):
     assert status == 85
     assert "submit the script again to go on" in said
     assert len(trial.calls) == 5
+
+
+def test_a_checkpoint_that_is_refused_gives_way_where_the_batch_says_so(trial, tmp_path):
+    manifest = tmp_path / "r 0.saved" / "iteration-000000010" / "manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    trial.job("exit 2")
+    assert trial.end(text())[0] == 2
+    assert trial.end(text(anew=True))[0] == 0
+    assert trial.calls[-1] == f"{AGAIN['slurm']} "
+    assert not manifest.parent.parent.exists()
+    assert trial.end(text(anew=True))[0] == 2  # a run that is refused is so for good
+    assert " run --set" in trial.calls[-1]
+
+
+def test_a_run_may_have_a_log_of_its_own(trial, tmp_path):
+    trial.job("echo said; echo complained >&2")
+    one = Run(3, (), "a.h5", "a.saved", log="its log")
+    for _ in range(2):
+        assert trial.end(text(runs=[one])) == (0, "")
+    assert (tmp_path / "its log").read_text() == 2 * "said\ncomplained\n"
 
 
 WAITING = """

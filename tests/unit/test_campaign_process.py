@@ -1,4 +1,4 @@
-"""A launcher ends with the reproduction, and no second one writes the same files meanwhile."""
+"""A launcher ends with its campaign, and no second one writes the same files meanwhile."""
 
 import os
 import signal

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from measured_runs import START, configured, without, write
 
-from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.compare.differences import of_configuration, of_environment
 from sundsbo_mpi.compare.fairness import remarks
@@ -20,6 +19,7 @@ from sundsbo_mpi.compare.targets import Aim, Wish, choose_aim, last, reached
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.runfile.schema import LATER_COSTS
+from sundsbo_mpi.statistics import Spread, spread
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from sundsbo_mpi.composition.compression import Compressed
 from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
 from sundsbo_mpi.composition.techniques import TECHNIQUES
 from sundsbo_mpi.randomness import Stream, generator
-from sundsbo_mpi.tasks import TASKS, load_task
+from sundsbo_mpi.tasks import TASKS, BuiltIn, load_task
 from sundsbo_mpi.topology import BUILDERS, read_weights
 
 TABLES = (TECHNIQUES, METHODS, TASKS, BUILDERS, COMPRESSORS)
@@ -30,6 +30,7 @@ IMPORTED = {
     "Method": Method,
     "Stream": Stream,
     "TASKS": TASKS,
+    "BuiltIn": BuiltIn,
     "Tensor": torch.Tensor,
     "generator": generator,
     "torch": torch,

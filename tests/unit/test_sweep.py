@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -14,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from sundsbo_mpi.batch import program
-from sundsbo_mpi.campaign import running
+from sundsbo_mpi.campaign import process, running
 from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.sweep import command
 from sundsbo_mpi.config.resolving import Request, resolve
@@ -413,6 +414,8 @@ def sbatch(monkeypatch, tmp_path):
         f'echo "4$(wc -l < "{calls}")"\n'
     )
     program.chmod(0o755)
+    (folder / "squeue").write_text("#!/bin/bash\n")  # an empty queue
+    (folder / "squeue").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return calls
 
@@ -480,9 +483,31 @@ def test_runs_that_slurm_has_are_not_started_again(started, sbatch, monkeypatch)
     queue.write_text("#!/bin/bash\necho 42\n")
     refuse("job 42 with runs", text=NARROW)
     assert len(sbatch.read_text().splitlines()) == 2
+    queue.write_text("#!/bin/bash\necho no controller >&2\nexit 1\n")
+    refuse("squeue does not say whether .* queued: no controller", text=NARROW)
+    queue.write_text("#!/bin/bash\necho 42\n")
     monkeypatch.setenv("SLURM_JOB_ID", "42")
     sweep(text=NARROW)
     assert len(started) == 3
+
+
+def test_what_another_command_is_doing_is_not_submitted(started, sbatch):
+    Path("steps/runs").mkdir(parents=True)
+    with process.alone(Path("steps/runs")):
+        refuse("another command is starting runs", "--submit", "--launcher", "srun -n {n}")
+    assert not sbatch.exists()
+
+
+def test_why_a_run_in_slurm_failed_is_told(started, sbatch):
+    output = sweep("--submit", "--launcher", "srun -n {n}", "--dry-run", text=NARROW)
+    logs = re.findall(r"exec >>(\S+) 2>&1", output)
+    assert len(logs) == 3
+    Path(logs[0]).parent.mkdir(parents=True)
+    for log in logs:
+        Path(log).write_text("noise\nsundsbo-mpi: no such thing; take another\n")
+    refuse("no setting has all its runs.*failed: no such thing", "--collect", text=NARROW)
+    sweep("--submit", "--launcher", "srun -n {n}", text=NARROW)  # it is tried again
+    assert not any(Path(log).exists() for log in logs)
 
 
 def test_a_checkpoint_that_cannot_be_used_is_not_left_for_the_array(started, sbatch):

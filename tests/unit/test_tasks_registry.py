@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.tasks import DESCRIPTIONS, TASKS, load_task
+from sundsbo_mpi.tasks import TASKS, load_task
 from sundsbo_mpi.tasks.base import Task
 
 GOOD = """
@@ -22,8 +22,8 @@ class Mine:
 @pytest.mark.parametrize("name", TASKS)
 def test_every_listed_task_can_be_loaded_and_is_described(name):
     task = load_task(name)
-    assert f"{task.__module__}:{task.__name__}" == TASKS[name]
-    assert DESCRIPTIONS[name]
+    assert f"{task.__module__}:{task.__name__}" == TASKS[name].target
+    assert TASKS[name].about
 
 
 @pytest.mark.parametrize("name", ["toy", "quadratic"])

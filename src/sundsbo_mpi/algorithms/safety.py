@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.composition import Algorithm, Penalty
 
 MARGIN = 1e-9
 """λ_min(W) must exceed a method's bound by more than this."""
+
+
+def bound_text(lambda_min: float) -> str:
+    """Write what the smallest eigenvalue of W must exceed, as the fraction that it is."""
+    return str(Fraction(lambda_min).limit_denominator(99))
 
 
 def is_safe(algorithm: Algorithm, lambda_min: float | None) -> bool:
@@ -31,8 +37,8 @@ def changing_remark(algorithm: Algorithm, *, steady: bool) -> tuple[str, ...]:
     if steady or algorithm.lambda_min == -math.inf:
         return ()
     return (
-        "EXTRA and ED have no convergence theory on networks that change, and may diverge even "
-        "where each matrix alone is safe; GT has",
+        "techniques that need symmetric weights, such as EXTRA and ED, have no convergence theory "
+        "on networks that change, and may diverge even where each matrix alone is safe; GT has",
     )
 
 

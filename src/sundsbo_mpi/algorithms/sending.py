@@ -56,13 +56,13 @@ def _compressed(
     if name not in COMPRESSORS:
         raise unknown("compressor", name, COMPRESSORS)
     offer = COMPRESSORS[name]
-    # EXTRA and ED, which alone ask for symmetric matrices, were seen to diverge on sparse news.
+    # EXTRA and ED were seen to diverge on sparse news.
     if not offer.dense and algorithm.lambda_min > -math.inf:
         dense = " or ".join(other for other, line in COMPRESSORS.items() if line.dense)
         raise UsageError(
-            f"{name} sends a part of every vector, on which EXTRA and ED diverge: take "
-            f"--set algorithm.compressor={dense}, or a method of other techniques, such as "
-            "sun-dsbo-gt."
+            f"{name} sends a part of every vector, on which techniques that need symmetric "
+            f"weights, such as EXTRA and ED, diverge: take --set algorithm.compressor={dense}, or "
+            "a method of other techniques, such as sun-dsbo-gt."
         )
     share = offer.gamma_c if gamma_c is None else gamma_c
     return Compressed(algorithm, offer.build(coarseness), share, seed)

@@ -26,6 +26,7 @@ class Run:
         output: The run file.
         checkpoint: The folder of its checkpoints.
         resuming: Arguments of ``sundsbo-mpi resume``, such as a larger number of iterations.
+        log: The file of what the run prints; "" for that of its job.
     """
 
     agents: int
@@ -33,6 +34,7 @@ class Run:
     output: str
     checkpoint: str
     resuming: tuple[str, ...] = ()
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Batch:
             and the job's number.
         setup: Lines of shell before anything is started, such as "module load openmpi".
         directory: Where the job runs; None for where it is submitted.
+        anew: Whether a run begins anew whose checkpoint is refused.
 
     Raises:
         UsageError: a name cannot be one of a job, or the notice is longer than the time.
@@ -106,6 +109,7 @@ class Batch:
     log: str = ""
     setup: Sequence[str] = ()
     directory: Path | None = None
+    anew: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no scheduler would take."""

@@ -14,6 +14,7 @@ import click
 
 from sundsbo_mpi.batch import BY_MPIRUN, program, usual_mpi
 from sundsbo_mpi.campaign import running, slurm
+from sundsbo_mpi.campaign.process import alone
 from sundsbo_mpi.campaign.running import State
 from sundsbo_mpi.errors import UsageError
 
@@ -89,8 +90,9 @@ class Performer:
             _prepare(todo)
             self.console.print(f"{part}: {len(todo)} of {len(planned)} runs to do", markup=False)
             running.run_all(todo, self.manner.starts, self.console, self._ended)
-        for job in planned:
-            _tidy(job)
+        if not self.manner.dry_run:
+            for job in planned:
+                _tidy(job)
         return not (todo and (self.manner.submit or self.manner.dry_run))
 
     @property
@@ -113,10 +115,12 @@ class Performer:
             click.echo(text, nl=False)
             return
         _prepare(todo)
-        for job in todo:
-            if not running.can_go_on(job):  # but the array's tasks would try to
-                shutil.rmtree(job.checkpoint, ignore_errors=True)
-        array, following = slurm.submit(script, text, [*program(), *again])
+        with alone(todo[0].path.parent):
+            for job in todo:
+                job.log.unlink(missing_ok=True)
+                if not running.can_go_on(job):  # but the array's tasks would try to
+                    shutil.rmtree(job.checkpoint, ignore_errors=True)
+            array, following = slurm.submit(script, text, [*program(), *again])
         click.echo(
             f"{part}: submitted {len(todo)} runs as job {array}; job {following} goes on after them"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from sundsbo_mpi import durable
 from sundsbo_mpi.errors import UsageError
 
 PATIENCE_SECONDS = 30
@@ -71,14 +71,12 @@ def alone(directory: Path) -> Iterator[None]:
     with (directory / ".lock").open("w") as lock:
         os.set_inheritable(lock.fileno(), True)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            durable.lock(lock.fileno())  # without effect on a file system without locks
         except BlockingIOError:
             raise UsageError(
                 f"another command is starting runs in '{directory}', or its last run has not "
                 "ended: wait for it, or choose another directory with --out."
             ) from None
-        except OSError:
-            pass  # a file system without locks: better a run than none
         yield
 
 

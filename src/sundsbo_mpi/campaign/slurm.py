@@ -36,9 +36,12 @@ def array_script(todo: Sequence[Job], launcher: str, name: str, path: Path) -> s
         UsageError: Slurm could not read the name of that directory.
     """
     folder = plain("the directory of --out", str(path.parent))
-    runs = [Run(j.agents, j.settings, str(j.path), str(j.checkpoint)) for j in todo]
+    runs = [
+        Run(job.agents, job.settings, str(job.path), str(job.checkpoint), log=str(job.log))
+        for job in todo
+    ]
     log = f"{folder}/{'%A_%a' if len(runs) > 1 else '%j'}.log"
-    batch = Batch(name, runs, words_of(launcher), program(), Resources(), log=log)
+    batch = Batch(name, runs, words_of(launcher), program(), Resources(), log=log, anew=True)
     return script(batch, SCHEDULERS["slurm"], path)
 
 
@@ -95,12 +98,22 @@ def _following(logs: Path, array: str, again: Sequence[str]) -> str:
 
 
 def _queued() -> set[str | None]:
-    """Return the numbers of this user's jobs, those of arrays once; none where Slurm is not."""
+    """Return the numbers of this user's jobs, those of arrays once; none where Slurm is not.
+
+    Raises:
+        UsageError: it does not say.
+    """
     words = ["squeue", f"--user={os.getuid()}", "--noheader", "--format=%F"]
     try:
         result = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError:
         return set()
+    if result.returncode:
+        said = " ".join(result.stderr.split())
+        raise UsageError(
+            f"squeue does not say whether the runs that were submitted are queued: {said}; try "
+            "again once Slurm answers."
+        )
     return set(result.stdout.split())
 
 

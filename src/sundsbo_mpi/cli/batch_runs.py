@@ -12,10 +12,10 @@ from sundsbo_mpi.batch.arrays import combinations
 from sundsbo_mpi.checkpoint import Folder
 from sundsbo_mpi.checkpoint.resuming import candidates, require_same_run
 from sundsbo_mpi.cli import run as run_command
+from sundsbo_mpi.config.methods import suited
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.config.tables import NOT_SHARED
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.running.methods import suited
 from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ _FLAGS = (
     click.option(
         "--launcher",
         metavar="'mpirun -n {n}'",
-        help="How n ranks are started; with --submit by default 'srun -n {n}'.",
+        help="How n ranks are started; with --submit by srun, as the MPI here asks, unless given.",
     ),
     click.option("--collect", is_flag=True, help="Start nothing: take the runs that are there."),
     click.option(

@@ -37,7 +37,7 @@ def command() -> None:
     from sundsbo_mpi.composition.rounding import WIRE_DTYPES
     from sundsbo_mpi.composition.techniques import TECHNIQUES
     from sundsbo_mpi.config.settings import presets
-    from sundsbo_mpi.tasks import DESCRIPTIONS
+    from sundsbo_mpi.tasks import TASKS
     from sundsbo_mpi.texttable import console as new_console
     from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
@@ -59,7 +59,7 @@ def command() -> None:
     for title, described in (
         ("compressors of messages (--set algorithm.compressor=NAME)", _compressors()),
         ("transports of messages (--transport NAME)", transports),
-        ("tasks", DESCRIPTIONS),
+        ("tasks", {name: task.about for name, task in TASKS.items()}),
     ):
         console.print(f"[bold]{title}[/bold]:")
         for name, description in described.items():
@@ -75,7 +75,9 @@ def _compressors() -> dict[str, str]:
         values = {option: getattr(Coarseness, option) for option in offer.options}
         values["gamma_c"] = offer.gamma_c
         said = ", ".join(f"{option}={value:g}" for option, value in values.items())
-        described[name] = said if offer.dense else f"{said}; not with EXTRA or ED"
+        described[name] = (
+            said if offer.dense else f"{said}; not where W must be symmetric"
+        )
     return described
 
 
@@ -84,6 +86,14 @@ def _oracles(price: Oracles) -> str:
     names = {"f": "f", "g": "g", "hvp": "HVP", "jvp": "JVP"}
     called = [(count, names[name]) for name, count in price._asdict().items() if count]
     return " ".join(f"{count if count > 1 else ''}{name}" for count, name in called)
+
+
+def _weights(lambda_min: float) -> str:
+    from sundsbo_mpi.algorithms.safety import bound_text
+
+    if lambda_min == -math.inf:
+        return "any"
+    return "sym" if lambda_min == -1 else f"sym>{bound_text(lambda_min)}"
 
 
 def _algorithms() -> object:
@@ -102,6 +112,6 @@ def _algorithms() -> object:
             entry.heterogeneity,
             _oracles(built.oracles),
             f"{built.rounds}/{built.vectors}",
-            {-math.inf: "any", -1.0: "sym"}.get(built.lambda_min, "sym>-1/3"),
+            _weights(built.lambda_min),
         )
     return table

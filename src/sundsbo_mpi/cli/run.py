@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sundsbo_mpi.cli.manner import checkpoint_options, given, machine_options
+from sundsbo_mpi.cli.computing import checkpoint_options, given, machine_options
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.topology import Reading
 

@@ -59,6 +59,7 @@ setting as best.toml for 'sundsbo-mpi --config'.
     type=click.IntRange(0),
     default=0,
     metavar="N",
+    hidden=True,  # for the job that goes on after a stage's array
     help="Take the first N stages as they are.",
 )
 def command(

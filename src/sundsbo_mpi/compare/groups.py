@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.pictures.labels import short_labels
 from sundsbo_mpi.runfile import RunData
+from sundsbo_mpi.statistics import Spread, spread
 
 NOT_OF_THE_PROBLEM = {"run": ("seed",), "task": ("data_dir",), "topology": ("file",)}
 """Keys of the configuration that do not set runs apart; of a topology its content does."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sundsbo_mpi.campaign.statistics import Spread
+from sundsbo_mpi.statistics import Spread
 from sundsbo_mpi.texttable import DASH, number
 
 Units = Sequence[tuple[str, float]]

@@ -10,7 +10,6 @@ from rich.console import Group as Parts
 from rich.console import RenderableType
 from rich.text import Text
 
-from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.compare.cost import BYTES as KINDS
 from sundsbo_mpi.compare.cost import OUTSIDE, Cost, cost
@@ -20,6 +19,7 @@ from sundsbo_mpi.compare.quantities import BYTES, PLAIN, SECONDS, Units, line
 from sundsbo_mpi.compare.scaling import Step, scaling
 from sundsbo_mpi.compare.targets import Aim, last, reached
 from sundsbo_mpi.pictures.figures import axis_label
+from sundsbo_mpi.statistics import Spread, spread
 from sundsbo_mpi.texttable import number, table
 
 Lines: TypeAlias = Sequence[Sequence[str]]

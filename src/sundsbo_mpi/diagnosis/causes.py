@@ -167,7 +167,10 @@ class Diagnosis:
         bound, lambda_min = self._algorithm.lambda_min, self._weights.lambda_min
         causes = []
         if bound > -math.inf and not self._weights.steady:
-            causes.append("weights that change, on which EXTRA and ED may diverge: take GT")
+            causes.append(
+                "weights that change, on which techniques that need symmetric ones may diverge: "
+                "take GT"
+            )
         elif bound > -math.inf and lambda_min is not None and lambda_min < bound + NEAR:
             causes.append(
                 f"weights with the eigenvalue {lambda_min:.3f}, close to the method's bound "

@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from sundsbo_mpi.following.pace import pace, slowest_agent
+from sundsbo_mpi.following.watching import may_go_on
 from sundsbo_mpi.pictures.figures import positive
 from sundsbo_mpi.running.progress import headline
 from sundsbo_mpi.summary import direction, duration, events, facts, listed, status
@@ -77,7 +78,9 @@ def _status(run: RunData, going: Pace) -> Text:
     if going.silent:
         usual = "" if math.isnan(going.interval) else f", usually every {duration(going.interval)}"
         return Text(f"{status(run)}{usual}: is the job still there?", style="bold yellow")
-    return Text(status(run), style=f"bold {COLOURS[run.status]}")
+    paused = run.status == "interrupted" and may_go_on(run)
+    waits = ": it goes on from its checkpoint once its job comes again" if paused else ""
+    return Text(f"{status(run)}{waits}", style=f"bold {COLOURS[run.status]}")
 
 
 def _bar(going: Pace) -> RenderableType:

@@ -16,6 +16,7 @@ from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.survivors import Survivors
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.config.methods import suited
 from sundsbo_mpi.config.resolving import Config
 from sundsbo_mpi.config.settings import complete
 from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
@@ -28,7 +29,6 @@ from sundsbo_mpi.measuring.evaluation import Evaluation
 from sundsbo_mpi.ranks.agreement import agree, jointly
 from sundsbo_mpi.ranks.control import Control
 from sundsbo_mpi.running.inspection import inspect_private, inspect_task
-from sundsbo_mpi.running.methods import suited
 from sundsbo_mpi.running.preparation import Prepared
 from sundsbo_mpi.running.second_derivatives import inspect_twice
 from sundsbo_mpi.running.startup import Site, build_agent

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.statistics import Interval, Spread, deviations, paired, spread
+from sundsbo_mpi.statistics import Interval, Spread, deviations, paired, spread
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.campaign.tables import Table
 from sundsbo_mpi.reproduce.comparison import Entry, columns, contests, entries
+from sundsbo_mpi.statistics import Spread, spread
 from sundsbo_mpi.texttable import DASH
 
 if TYPE_CHECKING:

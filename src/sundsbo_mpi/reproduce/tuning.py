@@ -13,7 +13,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.campaign.statistics import spread
 from sundsbo_mpi.campaign.tables import Table
 from sundsbo_mpi.config.settings import preset, read_toml
 from sundsbo_mpi.config.toml_text import comment
@@ -21,6 +20,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
 from sundsbo_mpi.reproduce.results import collect
 from sundsbo_mpi.reproduce.tables import number
+from sundsbo_mpi.statistics import spread
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Tuning

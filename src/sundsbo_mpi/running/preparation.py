@@ -22,6 +22,7 @@ from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.exchange import Connection
 from sundsbo_mpi.config.likeness import differing_weights
+from sundsbo_mpi.config.methods import build_algorithm, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve
 from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.ranks.agreement import agree, jointly, on_root
@@ -29,7 +30,6 @@ from sundsbo_mpi.ranks.job import agree_on
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.running.enduring import require_endurable
-from sundsbo_mpi.running.methods import build_algorithm, suited
 from sundsbo_mpi.running.resumption import judged, stored_settings
 from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.topology import Mixing, Reading, read_weights

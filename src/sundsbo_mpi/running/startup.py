@@ -21,12 +21,12 @@ from sundsbo_mpi.comm.progress import Progress, require_overlap, threads_may_tak
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.comm.transports.staging import layer_of
+from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Config
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.ranks.agreement import jointly
 from sundsbo_mpi.running.inspection import construct, inspect_private, inspect_task
-from sundsbo_mpi.running.methods import build_algorithm
 from sundsbo_mpi.running.second_derivatives import inspect_twice
 from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.tracing import TraceFile, Tracer

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.campaign.job import Job
 from sundsbo_mpi.config.identity import identity
+from sundsbo_mpi.config.methods import suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
 from sundsbo_mpi.config.settings import assignments, merge
 from sundsbo_mpi.config.tables import TopologyOptions
 from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.running.methods import suited
 from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:

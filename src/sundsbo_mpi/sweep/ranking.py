@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.campaign.running import finished_run, reason
-from sundsbo_mpi.campaign.statistics import Spread, spread
 from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.statistics import Spread, spread
 from sundsbo_mpi.sweep.reading import HELD_BACK, words
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.campaign.statistics import Spread
 from sundsbo_mpi.campaign.tables import Table, markdown, rich_table
 from sundsbo_mpi.config.toml_text import comment, document, value_text
 from sundsbo_mpi.csvfile import write_csv
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.statistics import Spread
 from sundsbo_mpi.sweep.reading import OWNED
 from sundsbo_mpi.sweep.stages import at_the_end
 from sundsbo_mpi.texttable import DASH, number
@@ -46,7 +46,7 @@ def report(
     if best.trouble:
         raise UsageError(
             f"no setting has all its runs, so nothing was written in '{directory}': "
-            f"{best.trouble}; mend that, and give the same command again."
+            f"{best.trouble}; mend that, and give the same command again, without --collect."
         )
     notes = [
         f"the best {name} is the last of its values on that side: others beyond may be better"

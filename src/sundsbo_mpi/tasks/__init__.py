@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.errors import UsageError, unknown
 
@@ -19,25 +19,43 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.tasks.base import Task
 
-TASKS: dict[str, str] = {
-    "hyper-cleaning": "sundsbo_mpi.tasks.hyper_cleaning:HyperCleaning",
-    "hyper-representation": "sundsbo_mpi.tasks.hyper_representation:HyperRepresentation",
-    "hyperparameter": "sundsbo_mpi.tasks.hyperparameter:Hyperparameter",
-    "meta-learning": "sundsbo_mpi.tasks.meta_learning.task:MetaLearning",
-    "quadratic": "sundsbo_mpi.tasks.quadratic:Quadratic",
-    "toy": "sundsbo_mpi.tasks.toy:Toy",
-}
-"""Name of each built-in task and the ``module:Class`` that it stands for."""
 
-DESCRIPTIONS: dict[str, str] = {
-    "hyper-cleaning": "learn to ignore samples with wrong labels (images of any data set)",
-    "hyper-representation": "features that serve a linear classifier (images of any data set)",
-    "hyperparameter": "learn ridge coefficients of a logistic regression (synthetic or images)",
-    "meta-learning": "features with which new classes are learnt from few images (omniglot, ...)",
-    "quadratic": "heterogeneous quadratic with known solutions and optional gradient noise",
-    "toy": "the paper's example whose lower level is merely convex, known solution, made for n = 5",
+class BuiltIn(NamedTuple):
+    """A task that comes with the program."""
+
+    target: str
+    """The ``module:Class`` that its name stands for."""
+    about: str
+    """One line about it."""
+
+
+TASKS: dict[str, BuiltIn] = {
+    "hyper-cleaning": BuiltIn(
+        "sundsbo_mpi.tasks.hyper_cleaning:HyperCleaning",
+        "learn to ignore samples with wrong labels (images of any data set)",
+    ),
+    "hyper-representation": BuiltIn(
+        "sundsbo_mpi.tasks.hyper_representation:HyperRepresentation",
+        "features that serve a linear classifier (images of any data set)",
+    ),
+    "hyperparameter": BuiltIn(
+        "sundsbo_mpi.tasks.hyperparameter:Hyperparameter",
+        "learn ridge coefficients of a logistic regression (synthetic or images)",
+    ),
+    "meta-learning": BuiltIn(
+        "sundsbo_mpi.tasks.meta_learning.task:MetaLearning",
+        "features with which new classes are learnt from few images (omniglot, ...)",
+    ),
+    "quadratic": BuiltIn(
+        "sundsbo_mpi.tasks.quadratic:Quadratic",
+        "heterogeneous quadratic with known solutions and optional gradient noise",
+    ),
+    "toy": BuiltIn(
+        "sundsbo_mpi.tasks.toy:Toy",
+        "the paper's example whose lower level is merely convex, known solution, made for n = 5",
+    ),
 }
-"""One line about each built-in task."""
+"""The built-in tasks by name."""
 
 MEMBERS = ("start", "sample", "upper", "lower", "report")
 """The methods that a task's class must have; ``sizes`` may be set by its ``__init__``."""
@@ -54,7 +72,7 @@ def load_task(name: str) -> type[Task]:
     Raises:
         UsageError: There is no such task, file, module or class, or the class lacks a method.
     """
-    target = TASKS.get(name, name)
+    target = TASKS[name].target if name in TASKS else name
     source, colon, class_name = target.rpartition(":")
     if not colon or not source:
         if target.endswith(".py"):

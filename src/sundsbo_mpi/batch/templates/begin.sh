@@ -13,6 +13,9 @@ cd "${{ scheduler.folder }}" || exit
 {{ indent }}saved={{ run.checkpoint | word }}
 {{ indent }}settings=({{ run.settings | words }})
 {{ indent }}resuming=({{ run.resuming | words }})
+{% if run.log %}
+{{ indent }}exec >>{{ run.log | word }} 2>&1
+{% endif %}
 {% endmacro %}
 {% if batch.runs | length > 1 %}
 case ${{ number }} in

@@ -15,6 +15,13 @@ while
     [ -n "$caught" ]
 do :; done
 
+{% if batch.anew %}
+# A checkpoint that is refused does not fit this program any more.
+if [ "$status" -eq 2 ] && [ "${words[0]}" = resume ]; then
+    rm -rf -- "$saved"
+    status=85
+fi
+{% endif %}
 if [ "$status" -ne 85 ] || [ -n "$ended" ]; then
     exit "$status"
 fi

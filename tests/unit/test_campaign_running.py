@@ -1,4 +1,4 @@
-"""Which runs are started, which are reused, and what is said of those that fail."""
+"""Which runs of a campaign are started, which are reused, and what is said of those that fail."""
 
 import shlex
 import sys

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sundsbo_mpi.campaign.statistics import deviations, paired, spread
 from sundsbo_mpi.reproduce.speedup import fit, verdict
+from sundsbo_mpi.statistics import deviations, paired, spread
 
 OURS = {0: 80.0, 1: 81.5, 2: 79.25, 3: 83.0}
 OTHERS = {3: 81.0, 2: 78.0, 1: 81.0, 0: 79.5, 7: 12.0}
