@@ -61,7 +61,7 @@ def test_a_random_network_sends_to_its_neighbours_of_the_day_alone(
 def test_exact_diffusion_is_told_of_a_changing_network_or_refused_on_it(
     mpirun, task, topology, tmp_path
 ):
-    note = "EXTRA and ED have no convergence theory on networks that change"
+    note = "such as EXTRA and ED, have no convergence theory on networks that change"
     exact = ("--algorithm", "sun-dsbo-ed")
     file = topology("one-peer")
     refused = "sun-dsbo-ed needs symmetric weights", "3 matrices in turn", "is not symmetric"

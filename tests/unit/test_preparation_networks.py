@@ -9,7 +9,7 @@ from sundsbo_mpi.running import preparation
 from sundsbo_mpi.topology import SEQUENCES, write_weights
 
 AGENTS = 6
-NOTE = "EXTRA and ED have no convergence theory on networks that change"
+NOTE = "such as EXTRA and ED, have no convergence theory on networks that change"
 NEED_SYMMETRIC = ("sun-dsbo-ed", "sun-dsbo-ed-gt", "sun-dsbo-extra", "sparkle-extra")
 
 
@@ -84,3 +84,11 @@ def test_one_matrix_of_a_stack_with_a_bad_eigenvalue_is_enough(begin):
     with pytest.raises(UsageError, match=r"is -1\.0000"):
         begin("sun-dsbo-extra", np.stack([good, swap]))
     assert noted(begin("sun-dsbo-extra", np.stack([good, swap]), "algorithm.lazy=true"))
+
+
+def test_more_rows_than_a_run_file_has_room_for_are_refused(begin):
+    many = ("run.iterations=1000000000", "run.eval_every=100")
+    weights = np.full((1, AGENTS, AGENTS), 1 / AGENTS)
+    with pytest.raises(UsageError, match="make 10,000,001 rows of the run file"):
+        begin("sun-dsbo-gt", weights, *many)
+    begin("sun-dsbo-gt", weights, many[0], "run.eval_every=10000")

@@ -75,9 +75,7 @@ def _compressors() -> dict[str, str]:
         values = {option: getattr(Coarseness, option) for option in offer.options}
         values["gamma_c"] = offer.gamma_c
         said = ", ".join(f"{option}={value:g}" for option, value in values.items())
-        described[name] = (
-            said if offer.dense else f"{said}; not where W must be symmetric"
-        )
+        described[name] = said if offer.dense else f"{said}; not where W must be symmetric"
     return described
 
 

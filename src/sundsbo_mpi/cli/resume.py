@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.beginning import begin, require_filled
 from sundsbo_mpi.cli.computing import checkpoint_options, given, machine_options
 from sundsbo_mpi.cli.reading import reading_options
 
@@ -58,16 +59,7 @@ def command(
     from sundsbo_mpi.config.resolving import Request
     from sundsbo_mpi.config.settings import flag_settings, merge
 
+    require_filled({"directory": directory, **flags})
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
     request = Request(flags=layer, sets=sets, resume=directory)
-    if print_config:
-        from sundsbo_mpi.cli.printing import print_settings
-
-        print_settings(request)
-        return 0
-    from sundsbo_mpi.comm.world import load_mpi
-
-    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.running.run import run
-
-    return run(request)
+    return begin(request, print_config=print_config)

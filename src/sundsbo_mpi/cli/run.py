@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.beginning import begin, require_filled
 from sundsbo_mpi.cli.computing import checkpoint_options, given, machine_options
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.topology import Reading
@@ -83,18 +84,7 @@ def command(reading: Reading, sets: tuple[str, ...], print_config: bool, **flags
     an earlier run wrote stay as they are; what of its options another task or method does not have
     is left out.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    request = _request(reading, sets, flags)
-    if print_config:
-        from sundsbo_mpi.cli.printing import print_settings
-
-        print_settings(request)
-        return 0
-    from sundsbo_mpi.comm.world import load_mpi
-
-    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.running.run import run
-
-    return run(request)
+    return begin(_request(reading, sets, flags), print_config=print_config)
 
 
 def request_of(words: Sequence[str]) -> Request:
@@ -114,6 +104,7 @@ def _request(reading: Reading, sets: tuple[str, ...], flags: dict[str, Any]) -> 
     from sundsbo_mpi.config.resolving import Request
     from sundsbo_mpi.config.settings import flag_settings, merge
 
+    require_filled(flags)
     preset, file, like = (flags.pop(name) for name in ("preset", "config", "like"))
     layer = merge({"topology": given(dataclasses.asdict(reading))}, flag_settings(given(flags)))
     return Request(flags=layer, sets=sets, preset=preset, file=file, like=like)

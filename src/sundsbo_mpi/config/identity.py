@@ -27,7 +27,8 @@ WITHOUT_EFFECT = {
 def identity(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the settings, by table, on which the iterates depend.
 
-    Topology files of the same name have the same contents, wherever they are.
+    Topology files of the same name have the same contents, wherever they are; so have files of
+    tasks.
     """
     plain: dict[str, Any] = json.loads(json.dumps(config))
     plain.pop("output", None)
@@ -36,4 +37,16 @@ def identity(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             plain.get(table, {}).pop(key, None)
     topology = plain.get("topology", {})
     topology["file"] = Path(topology.get("file", "")).name
+    if "name" in plain.get("task", {}):
+        plain["task"]["name"] = _placeless(plain["task"]["name"])
     return plain
+
+
+def same_task(name: object, other: object) -> bool:
+    """Say whether two names are of one task, whose file may lie in different folders."""
+    return bool(_placeless(name) == _placeless(other))
+
+
+def _placeless(name: Any) -> Any:
+    """Return the name of a task without the folder of its file."""
+    return Path(name).name if isinstance(name, str) and ".py:" in name else name

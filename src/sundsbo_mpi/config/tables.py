@@ -103,6 +103,9 @@ class OutputOptions:
         """Refuse values outside their range, and one file for two purposes."""
         require_integer("output.checkpoint_every", self.checkpoint_every, 0, LARGEST_INTEGER)
         require_number("output.checkpoint_seconds", self.checkpoint_seconds, 0.0)
+        for name in ("file", "trace", "checkpoint"):
+            if getattr(self, name) == "":
+                raise UsageError(f"output.{name} is empty: name it, or leave it out.")
         if self.file and self.trace and Path(self.file) == Path(self.trace):
             raise UsageError(
                 f"output.file and output.trace are both '{self.file}': name two different files."

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from sundsbo_mpi.comm.survivors import Survivors
 
 
+MOST_ROWS = 1_000_000
+"""Of a run file; of one agent they take 224 MB."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What rank 0 found out before anything was built; broadcast to all."""
@@ -126,6 +130,7 @@ def _read(request: Request, ranks: int) -> Prepared:
     numbers = found[0].manifest.about.numbers if found else list(range(agents))
     about = About(agents, numbers, config.as_dict(), weights.sha256, _source(config))
     require_endurable(config)
+    _require_few_rows(config)
     resumption, said = judged(request, config, about, found)
     if resumption is None or resumption.run_file is None:
         _check_output(config)
@@ -133,6 +138,17 @@ def _read(request: Request, ranks: int) -> Prepared:
     said += differing_weights(request.like, weights.sha256)
     notes = (*loaded.notes, *remarks, *said)
     return Prepared(config, loaded.node_ids, weights, notes, about, resumption, request.resume)
+
+
+def _require_few_rows(config: Config) -> None:
+    """Refuse more evaluations than a run file keeps room for, which it does from its beginning."""
+    run = config.run
+    rows = 1 + -(-run.iterations // run.eval_every)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"{run.iterations} iterations evaluated every {run.eval_every} make {rows:,} rows of "
+            f"the run file, expected at most {MOST_ROWS:,}: evaluate less often with --eval-every."
+        )
 
 
 def _check_output(config: Config) -> None:

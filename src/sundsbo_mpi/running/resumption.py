@@ -14,6 +14,7 @@ from sundsbo_mpi.checkpoint.resuming import (
     require_same_run,
     require_same_value,
 )
+from sundsbo_mpi.config.identity import same_task
 from sundsbo_mpi.config.settings import assignments, merge
 from sundsbo_mpi.errors import UsageError
 
@@ -36,7 +37,9 @@ def stored_settings(request: Request, found: Sequence[Candidate], ranks: int) ->
     stored = {table: dict(values) for table, values in newest.about.config.items()}
     asked = merge(request.flags, assignments(request.sets))
     for table in ("task", "algorithm"):  # another one need not have the options that are stored
-        require_same_value(f"{table}.name", stored[table]["name"], asked.get(table, {}).get("name"))
+        wanted = asked.get(table, {}).get("name")
+        if not (table == "task" and same_task(stored[table]["name"], wanted)):
+            require_same_value(f"{table}.name", stored[table]["name"], wanted)
     # How the former file was read and named does not hold for another one.
     if "file" in request.flags.get("topology", {}):
         stored["topology"] = {}

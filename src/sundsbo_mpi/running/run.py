@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,14 @@ if TYPE_CHECKING:
     from sundsbo_mpi.config.tables import OutputOptions
 
 
-def run(request: Request) -> int:
+def run(request: Request, began: float, early: list[str]) -> int:
     """Run one agent to the end; collective over COMM_WORLD.
+
+    Args:
+        request: What the user asks for.
+        began: When the program began, by ``time.monotonic``.
+        early: Names of the signals that have asked it to stop, to which later ones are added until
+            the agents can be asked.
 
     Returns the exit status: 0, or STOPPED_STATUS where the agents agreed to stop before the end.
 
@@ -37,10 +42,7 @@ def run(request: Request) -> int:
         UsageError: the request cannot be met; an ``AgreedError`` once MPI runs.
         DivergedError: the iterates ceased to be finite; what was recorded before is kept.
     """
-    began = time.monotonic()
-    early: list[str] = []
-    with signals.stopping(early.append, signals.WARNING):
-        return do_together(lambda comm: _run(request, comm, began, early))
+    return do_together(lambda comm: _run(request, comm, began, early))
 
 
 def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) -> int:

@@ -1,0 +1,49 @@
+"""What happens before a run has loaded what it needs."""
+
+import os
+import signal
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from sundsbo_mpi.cli import sundsbo_mpi
+from sundsbo_mpi.cli.beginning import begin
+from sundsbo_mpi.comm import world
+from sundsbo_mpi.config.resolving import Request
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.running import run as run_module
+
+PATIENCE = 10
+
+
+def test_a_warning_while_the_rest_is_loaded_is_not_lost(monkeypatch):
+    def run(_request, began, early):
+        assert began <= time.monotonic()
+        os.kill(os.getpid(), signal.SIGUSR2)
+        end = time.monotonic() + PATIENCE
+        while len(early) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        return early
+
+    monkeypatch.setattr(world, "load_mpi", lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    monkeypatch.setattr(run_module, "run", run)
+    assert begin(Request(), print_config=False) == ["SIGUSR1", "SIGUSR2"]
+    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        *((("run", f"--{flag}", ""), f"--{flag}") for flag in ("config", "preset", "like", "task")),
+        *((("run", f"--{flag}", ""), f"--{flag}") for flag in ("checkpoint", "output", "topology")),
+        (("resume", ""), "DIRECTORY"),
+        (("resume", "saved", "--topology", ""), "--topology"),
+        (("run", "--set", "output.checkpoint="), "output.checkpoint"),
+        (("run", "--set", "output.file="), "output.file"),
+    ],
+)
+def test_an_empty_name_is_refused(words, named):
+    done = CliRunner().invoke(sundsbo_mpi, [*words, "--print-config"])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(f"{named} is empty")
