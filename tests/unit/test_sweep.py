@@ -80,7 +80,7 @@ def sweep(*arguments, more="", text=SWEEP):
     Path("steps.toml").write_text(text.format(more=more))
     words = ["steps.toml", *arguments]
     sys.argv[1:] = ["sweep", *words]
-    for kept in (planning._read, planning._source):  # by a process that ends
+    for kept in (planning._weights, planning._source):  # by a process that ends
         kept.cache_clear()
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0
@@ -557,7 +557,7 @@ def test_a_table_that_cannot_be_understood_is_refused(started, more, complaint):
         ("algorithm.gamma", "output.file", r"sets output\.file for every run itself"),
         ("[task]", "[output]\ncheckpoint = 'x'\n[task]", r"sets output\.checkpoint for every run"),
         ("[task]", "[tsk]\nx = 1\n[task]", r"unknown table 'tsk': did you mean 'task'"),
-        ('file = "ring.npz"', "", "no topology: the sweep's file needs one"),
+        ('file = "ring.npz"', "", "no topology: give the weight-matrix file"),
         ('"ring.npz"', '"wheel.npz"', r"wheel\.npz"),
         ("[1.0, 10.0]", "{{low = 1.0, high = 9.0, points = 5000}}", "at most 1000"),
         ("[1.0, 10.0]", f"{list(range(4000))}", "has 12,000 settings, expected at most 10,000"),

@@ -15,8 +15,24 @@ from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.options import require_positive
 
 if TYPE_CHECKING:
-    from sundsbo_mpi.algorithms.base import MethodOptions
+    from sundsbo_mpi.algorithms.base import Horizon, Method, MethodOptions
     from sundsbo_mpi.composition import Algorithm
+
+
+def built(method: Method, options: MethodOptions, horizon: Horizon, *, seed: int = 0) -> Algorithm:
+    """Build a method whose messages travel as its options say.
+
+    Args:
+        method: The entry of the method.
+        options: Its own options, with those that all methods have.
+        horizon: The numbers of agents and iterations that it is built for.
+        seed: Of what a compressor draws.
+
+    Raises:
+        UsageError: an option is not what it must be, or the method cannot be sent so.
+    """
+    algorithm = method.build(options, horizon)
+    return sending(algorithm, options, agents=horizon.agents, seed=seed)
 
 
 def sending(algorithm: Algorithm, options: MethodOptions, *, agents: int, seed: int) -> Algorithm:

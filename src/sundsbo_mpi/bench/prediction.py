@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sundsbo_mpi.algorithms import METHODS, Horizon, by_default
-from sundsbo_mpi.algorithms.sending import require_steady, sending
+from sundsbo_mpi.algorithms.sending import built, require_steady
 from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import OTHER, Load, Model, load
 from sundsbo_mpi.config.settings import complete
@@ -132,8 +132,7 @@ def _built(name: str, given: Mapping[str, Any], network: Placed) -> Algorithm:
     """Build a method as a run with these options would."""
     entry = METHODS[name]
     options = entry.options(**complete("algorithm", entry.options, given))
-    algorithm = entry.build(options, Horizon(network.agents, iterations=1))
-    sent = sending(algorithm, options, agents=network.agents, seed=0)
+    sent = built(entry, options, Horizon(network.agents, iterations=1))
     require_steady(sent, steady=network.steady)
     return sent
 

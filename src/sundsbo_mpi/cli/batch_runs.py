@@ -12,11 +12,10 @@ from sundsbo_mpi.batch.arrays import combinations
 from sundsbo_mpi.checkpoint import Folder
 from sundsbo_mpi.checkpoint.resuming import candidates, require_same_run
 from sundsbo_mpi.cli import run as run_command
-from sundsbo_mpi.config.methods import suited
+from sundsbo_mpi.config.methods import network, suited
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.config.tables import NOT_SHARED
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.config.resolving import Config
@@ -53,8 +52,6 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
         raise UsageError(
             f"output.{odd} is the script's own: leave it out, and choose names with --name."
         )
-    if not config.topology.file:
-        raise UsageError("no topology: give the weight-matrix file with --topology FILE.")
     weights = _weights(config.topology)
     if agents not in (None, weights.agents):
         raise UsageError(
@@ -88,5 +85,4 @@ def _require_same(saved: Path, config: Config, digest: str) -> None:
 
 @cache
 def _weights(topology: TopologyOptions) -> Mixing:
-    reading = Reading(topology.format, topology.weights, topology.undirected)
-    return read_weights(topology.file, reading).weights
+    return network(topology).weights

@@ -6,13 +6,32 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
-from sundsbo_mpi.algorithms.sending import require_steady, sending
+from sundsbo_mpi.algorithms.sending import built, require_steady
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.composition import Algorithm
     from sundsbo_mpi.config.resolving import Config
+    from sundsbo_mpi.config.tables import TopologyOptions
     from sundsbo_mpi.topology import Mixing
+    from sundsbo_mpi.topology.files import Loaded
+
+
+def network(topology: TopologyOptions) -> Loaded:
+    """Read the weights that a configuration names.
+
+    Raises:
+        UsageError: it names none, or they cannot be read.
+    """
+    if not topology.file:
+        raise UsageError(
+            "no topology: give the weight-matrix file with --topology FILE, or in a file of "
+            "settings as file = 'ring.npz' below [topology] ('sundsbo-mpi topology ring --agents N "
+            "-o ring.npz' makes one, --help tells more)."
+        )
+    reading = Reading(topology.format, topology.weights, topology.undirected)
+    return read_weights(topology.file, reading)
 
 
 def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, ...]]:
@@ -24,9 +43,7 @@ def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, 
     entry = method(config.algorithm["name"])
     options = entry.options(**config.algorithm_options)
     horizon = Horizon(agents, max(1, config.run.iterations))
-    algorithm = entry.build(options, horizon)
-    sent = sending(algorithm, options, agents=agents, seed=config.run.seed)
-    return sent, options.remarks()
+    return built(entry, options, horizon, seed=config.run.seed), options.remarks()
 
 
 def suited(config: Config, weights: Mixing) -> tuple[Mixing, tuple[str, ...]]:

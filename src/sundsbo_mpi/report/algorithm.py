@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sundsbo_mpi.algorithms import METHODS, Horizon
-from sundsbo_mpi.algorithms.sending import sending
+from sundsbo_mpi.algorithms.sending import built
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def _built(entry: Method, run: RunData) -> Algorithm | None:
         given: dict[str, Any] = dict(run.config.get("algorithm", {}))
         horizon = Horizon(run.agent_count, max(1, int(run.attributes.get("iterations", 1))))
         options = entry.options(**{name: v for name, v in given.items() if name in names})
-        algorithm = entry.build(options, horizon)
-        return sending(algorithm, options, agents=run.agent_count, seed=0)
+        return built(entry, options, horizon)
     except (UsageError, TypeError, ValueError):
         return None

@@ -22,7 +22,7 @@ from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.exchange import Connection
 from sundsbo_mpi.config.likeness import differing_weights
-from sundsbo_mpi.config.methods import build_algorithm, suited
+from sundsbo_mpi.config.methods import build_algorithm, network, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve
 from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.ranks.agreement import agree, jointly, on_root
@@ -32,7 +32,7 @@ from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.running.enduring import require_endurable
 from sundsbo_mpi.running.resumption import judged, stored_settings
 from sundsbo_mpi.tasks import load_task
-from sundsbo_mpi.topology import Mixing, Reading, read_weights
+from sundsbo_mpi.topology import Mixing
 from sundsbo_mpi.topology.survivors import remaining
 from sundsbo_mpi.tracing import check_trace
 
@@ -111,13 +111,7 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
 def _read(request: Request, ranks: int) -> Prepared:
     found = candidates(Path(request.resume)) if request.resume else ()
     config = resolve(request, stored_settings(request, found, ranks))
-    if not config.topology.file:
-        raise UsageError(
-            "no topology: give the weight-matrix file with --topology FILE "
-            "('sundsbo-mpi topology ring --agents N -o ring.npz' makes one, --help tells more)."
-        )
-    reading = Reading(config.topology.format, config.topology.weights, config.topology.undirected)
-    loaded = read_weights(config.topology.file, reading)
+    loaded = network(config.topology)
     agents = found[0].manifest.about.agents if found else ranks
     if loaded.weights.agents != agents:
         few = f"the checkpoint has {agents}" if found else f"{agents} ranks were started"

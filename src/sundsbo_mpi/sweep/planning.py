@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.campaign.job import Job
 from sundsbo_mpi.config.identity import identity
-from sundsbo_mpi.config.methods import suited
+from sundsbo_mpi.config.methods import network, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
 from sundsbo_mpi.config.settings import assignments, merge
 from sundsbo_mpi.config.tables import TopologyOptions
 from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.sweep.reading import Sweep
@@ -106,17 +105,9 @@ class Planner:
         return [word for flag, value in named if value is not None for word in (flag, value)]
 
 
-def _weights(topology: TopologyOptions) -> Mixing:
-    if not topology.file:
-        raise UsageError(
-            "no topology: the sweep's file needs one, as in file = 'ring.npz' below [topology]."
-        )
-    return _read(topology.file, Reading(topology.format, topology.weights, topology.undirected))
-
-
 @cache
-def _read(file: str, reading: Reading) -> Mixing:
-    return read_weights(file, reading).weights
+def _weights(topology: TopologyOptions) -> Mixing:
+    return network(topology).weights
 
 
 @cache
