@@ -1,6 +1,6 @@
 """Few-shot heads on your own pictures: features from which new classes are learnt from few images.
 
-The folder has one folder of images for each class.
+The folder has one folder of images for each class; what is no image is left out, and named.
 
     python examples/fewshot.py pictures         (only to try it: writes such a folder, of digits)
     sundsbo-mpi task check examples/fewshot.py:FewShot --set task.folder=pictures
@@ -19,6 +19,7 @@ the features of a few of them ("new_accuracy"), which no head has been trained f
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from sundsbo_mpi import SplitModule
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import DataNote, UsageError
 
 
 class Network(nn.Module):
@@ -152,8 +153,7 @@ class FewShot:
 
 def read(folder, side):
     """Return the images of every class, by name: (images, colours, side, side) from -1 to 1."""
-    folders = sorted(path for path in Path(folder).iterdir() if path.is_dir())
-    pictures = [[_opened(path) for path in sorted(each.iterdir())] for each in folders]
+    pictures = [[opened(path) for path in paths] for paths in found(folder).values()]
     grey = all(picture.mode in ("1", "L") for each in pictures for picture in each)
     classes = []
     for each in pictures:
@@ -163,10 +163,44 @@ def read(folder, side):
     return classes
 
 
-def _opened(path):
-    with Image.open(path) as image:
-        image.load()  # so that the file can be closed
-        return image
+def found(folder):
+    """Return the paths of the images by their folder, in order; say what is left out."""
+    Image.init()
+    suffixes = {s for s, kind in Image.registered_extensions().items() if kind in Image.OPEN}
+    images, others = {}, []
+    try:
+        for place in sorted(Path(folder).iterdir()):
+            # Systems put files and folders of their own beside those of the user.
+            if not place.is_dir() or place.name.startswith((".", "__")):
+                others.append(place)
+                continue
+            images[place] = []
+            for path in sorted(place.iterdir()):
+                odd = path.suffix.lower() not in suffixes or path.name.startswith(".")
+                (others if odd or path.is_dir() else images[place]).append(path)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {error.filename}: {error.strerror}; set task.folder."
+        ) from None
+    if empty := [str(place) for place, paths in images.items() if not paths]:
+        raise UsageError(f"{empty[0]} has no images: put some there, or take the folder away.")
+    if others:
+        names = ", ".join(str(path.relative_to(folder)) for path in others[:3])
+        more = ", ..." * (len(others) > 3)
+        warnings.warn(
+            DataNote(f"{folder}: no images, and left out, are {names}{more}"), stacklevel=2
+        )
+    return images
+
+
+def opened(path):
+    """Return an image that needs its file no more."""
+    try:
+        with Image.open(path) as image:
+            image.load()
+            return image
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        raise UsageError(f"cannot read the image {path}: {error}; mend it, or delete it.") from None
 
 
 def write(folder, each=40):

@@ -22,8 +22,10 @@ the report can say how far the weights of right and wrong ones have come apart.
 
 import csv as tables
 import json
+import math
 import sys
 from itertools import pairwise
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -32,7 +34,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from sundsbo_mpi import SplitModule
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, brief
 
 
 class Reweighting:
@@ -75,22 +77,28 @@ class Reweighting:
     @staticmethod
     def shards(*, agents, seed, csv, label, trusted, **_others):
         """Read the table on rank 0, and deal its rows out at random."""
-        inputs, labels, is_trusted, wrong, classes = read(csv, label, trusted)
-        shards, first, total = [], 0, int((is_trusted == 0).sum())
-        for parts in dealt(is_trusted, agents, seed):
+        table = read(csv, label, trusted)
+        shards, first, total = [], 0, int((table.trusted == 0).sum())
+        for parts in dealt(table.trusted, agents, seed):
+            if not all(map(len, parts)):
+                raise UsageError(
+                    f"{csv} has {total} rows that are not trusted and {len(table.trusted) - total} "
+                    f"that are: too few for {agents} agents, each of which needs one row to train "
+                    "with, one to validate and one to test."
+                )
             rows = np.concatenate(parts)
             ends = np.cumsum([0, *map(len, parts)])
             train, validation, test = (np.arange(*pair) for pair in pairwise(ends))
             shards.append(
                 {
-                    "inputs": inputs[rows],
-                    "labels": labels[rows],
-                    "wrong": wrong[rows],
+                    "inputs": table.inputs[rows],
+                    "labels": table.labels[rows],
+                    "wrong": table.wrong[rows],
                     "train": train,
                     "validation": validation,
                     "test": test,
                     "block": np.array([first, total]),
-                    "classes": np.array(len(classes)),
+                    "classes": np.array(len(table.classes)),
                 }
             )
             first += len(train)
@@ -136,21 +144,82 @@ class Reweighting:
         return cross_entropy(outputs, self._labels[rows], reduction="none")
 
 
+class Table(NamedTuple):
+    """A table, row by row."""
+
+    inputs: np.ndarray  # standardised
+    labels: np.ndarray  # 0, 1, ...
+    trusted: np.ndarray
+    wrong: np.ndarray
+    lines: list  # of the file, whose header is line 1
+    classes: np.ndarray  # what the labels stand for
+
+
 def read(path, label, trusted):
-    """Return standardised numbers, labels 0, 1, ..., trust, which labels are wrong, and classes."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(tables.DictReader(file))
+    """Read a table; what cannot be used is named with its line and column."""
+    header, rows = cells(path)
     for option, name in (("label", label), ("trusted", trusted)):
-        if not rows or name not in rows[0]:
+        if not rows or name not in header:
             raise UsageError(f"{path} has no rows with a column '{name}': set task.{option}.")
-    names = [name for name in rows[0] if name not in (label, trusted, "wrong")]
-    inputs = np.array([[float(row[name]) for name in names] for row in rows])
-    classes, labels = np.unique([row[label] for row in rows], return_inverse=True)
-    is_trusted = np.array([int(row[trusted]) for row in rows])
-    wrong = np.array([row.get("wrong") == "1" for row in rows])
-    spread = inputs.std(axis=0)
-    inputs = (inputs - inputs.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    return inputs, labels.astype(np.int64), is_trusted, wrong, classes
+
+    def column(name, *only):
+        return [number(path, line, name, row[name], only) for line, row in rows]
+
+    for line, row in rows:
+        if not row[label].strip():
+            raise UsageError(
+                f"line {line} of {path} has nothing in column '{label}': mend it, or drop the row."
+            )
+    names = [name for name in header if name not in (label, trusted, "wrong")]
+    classes, labels = np.unique([row[label] for _, row in rows], return_inverse=True)
+    if len(classes) < 2 or not names:
+        raise UsageError(f"{path} has {len(classes)} classes and {len(names)} columns of numbers.")
+    inputs = np.array([column(name) for name in names]).T
+    # A column that never changes becomes 0; its deviation may be that of rounding.
+    spread = np.where(np.ptp(inputs, axis=0) > 0, inputs.std(axis=0), 1)
+    return Table(
+        inputs=(inputs - inputs.mean(axis=0)) / spread,
+        labels=labels.astype(np.int64),
+        trusted=np.array(column(trusted, 0, 1)),
+        wrong=np.array(column("wrong", 0, 1) if "wrong" in header else [0] * len(rows)) == 1,
+        lines=[line for line, _ in rows],
+        classes=classes,
+    )
+
+
+def cells(path):
+    """Return the names of the columns, and every row with its line, as a dict of texts by name."""
+    try:
+        # Spreadsheets may begin a file with a mark of its encoding, which is no part of a name.
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = tables.reader(file)
+            header = next(reader, [])
+            found = [(reader.line_num, row) for row in reader if row]
+    except (OSError, UnicodeDecodeError, tables.Error) as error:
+        raise UsageError(f"cannot read {path}: {error}; expected a CSV file in UTF-8.") from None
+    if twice := next((name for name in header if header.count(name) > 1), None):
+        raise UsageError(f"{path} has two columns '{twice}': rename one of them.")
+    for line, row in found:
+        if len(row) != len(header):
+            raise UsageError(
+                f"line {line} of {path} has {len(row)} cells, but the header has {len(header)}: "
+                "mend the row, or drop it."
+            )
+    return header, [(line, dict(zip(header, row, strict=True))) for line, row in found]
+
+
+def number(path, line, name, cell, only):
+    """Return what stands in a cell, one of the numbers in ``only`` if there are any."""
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (only and value not in only):
+        raise UsageError(
+            f"line {line} of {path} has {brief(cell)} in column '{name}': expected "
+            f"{'0 or 1' if only else 'a finite number'}; mend it, or drop the row or the column."
+        )
+    return value
 
 
 def write(path, seed=0):
@@ -181,13 +250,13 @@ def least_trusted(path, run_file, number=20):
     with h5py.File(run_file) as run:
         config, x = json.loads(run.attrs["config"]), run["final/x"][:]
     options = config["task"]
-    _, labels, is_trusted, _, classes = read(path, options["label"], options["trusted"])
-    agents = dealt(is_trusted, len(x), config["run"]["seed"])
+    table = read(path, options["label"], options["trusted"])
+    agents = dealt(table.trusted, len(x), config["run"]["seed"])
     rows = np.concatenate([train for train, _, _ in agents])
     weights = 1 / (1 + np.exp(-x[0]))
     for place in np.argsort(weights)[:number]:
-        row = rows[place]  # the header is line 1
-        print(f"line {row + 2}: weight {weights[place]:.3f}, label {classes[labels[row]]}")
+        line, label = table.lines[rows[place]], table.classes[table.labels[rows[place]]]
+        print(f"line {line}: weight {weights[place]:.3f}, label {label}")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,37 @@ def test_a_method_that_cannot_work_here(mpirun, network, algorithm, words):
     assert_refused(mpirun(2, "--topology", network(2), *flags), words)
 
 
+ONCE = """
+import torch
+
+from sundsbo_mpi.tasks.toy import Toy
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return v.square()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slope):
+        return 2 * ctx.saved_tensors[0] * slope
+
+
+class Once(Toy):
+    def lower(self, x, y, batch):
+        return Square.apply(y - x.sum()).sum()
+"""
+
+
+def test_second_derivatives_that_autograd_would_take_for_zero(sundsbo, network, tmp_path):
+    (tmp_path / "own.py").write_text(ONCE)
+    flags = ("--topology", network(1), "--task", f"{tmp_path}/own.py:Once", *SMALL)
+    result = sundsbo(*flags, "--algorithm", "d-soba")
+    assert_refused(result, "the backward of Square is marked once_differentiable", "sun-dsbo-gt")
+
+
 def test_unknown_command(sundsbo):
     assert_refused(sundsbo("topologi"), "did you mean 'topology'")
 

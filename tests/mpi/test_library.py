@@ -6,6 +6,7 @@ import oracle
 import pytest
 import torch
 from networks import dense
+from torch.autograd.function import once_differentiable
 
 from sundsbo_mpi import Weights, build_weights, solve
 from sundsbo_mpi.errors import AgreedError, DivergedError
@@ -114,6 +115,28 @@ def test_what_cannot_be_is_refused_on_all_ranks(comm):
     task = bench.quadratics(comm.size)[comm.rank]
     with pytest.raises(AgreedError, match=f"has {comm.size + 1} agents but the communicator has"):
         solve(task, build_weights("complete", comm.size + 1), comm)
+
+
+class Halved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        return v / 2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, slope):
+        return slope / 2
+
+
+class Once(Private):
+    def lower(self, x, y, batch):
+        return Halved.apply(y).square().sum()
+
+
+def test_second_derivatives_that_autograd_would_take_for_zero(comm):
+    weights = Weights(matrix(comm.size), "test")
+    with pytest.raises(AgreedError, match=r"sldbo needs .* Halved is marked once_differentiable"):
+        solve(Once(comm), weights, comm, method="sldbo")
 
 
 def test_ranks_that_ask_for_other_things_are_told(comm):

@@ -10,6 +10,9 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib import rcParams
+from matplotlib.cbook import is_math_text
+from matplotlib.text import Text
 from measured_runs import write
 from synthetic_run import CONFIG, plan, row
 
@@ -17,6 +20,7 @@ from sundsbo_mpi.cli.plot import command
 from sundsbo_mpi.compare.groups import apart, group
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.pictures.figures import choose_metric, choose_metrics
+from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import mean_curve
 from sundsbo_mpi.pictures.runs import labels
 from sundsbo_mpi.runfile import RunFile, read_run
@@ -142,6 +146,32 @@ def seeds(tmp_path, *curves):
         )
         for seed, curve in enumerate(curves)
     ]
+
+
+ODD = "$x_{1}^{2}$ \\frac{ é%#&"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_names_are_no_formulas(tmp_path, drawn, monkeypatch, suffix):
+    """Neither where the names hold what would be one, nor where TeX is to set all texts."""
+    monkeypatch.setitem(rcParams, "text.usetex", True)
+    for stem in ("$a$", "$b$"):
+        make(tmp_path / f"{stem}.h5", task_metrics=(ODD,))
+    output = tmp_path / f"a.{suffix}"
+    plot(tmp_path / "$a$.h5", tmp_path / "$b$.h5", "--apart", "--metric", ODD, "-o", output)
+    assert drawn[0].axes[0].get_ylabel() == plain(ODD.replace("_", " "))
+    texts = drawn[0].findobj(Text)
+    assert {*("sun-dsbo-gt ($a$)", "sun-dsbo-gt ($b$)")} <= {
+        text.get_text().replace("\\$", "$") for text in texts
+    }
+    assert not [text for text in texts if is_math_text(text.get_text())]
+
+
+def test_what_is_drawn_is_what_is_written():
+    for words in ("$", "$$", "$a$", "\\$a\\$", "\\\\$a$", "a_b^c", "{}", "%#&~"):
+        text = Text(text=plain(words))
+        assert text._preprocess_math(text.get_text()) == (words, False)
+    assert plain("a\nb\x1b") == "a\\nb\\x1b"
 
 
 def test_seeds_are_one_curve_with_a_band(tmp_path, drawn):

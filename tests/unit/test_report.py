@@ -8,15 +8,20 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.cbook import is_math_text
+from matplotlib.text import Text
 from measured_runs import configured, write
 from synthetic_run import plan, row
 
 from sundsbo_mpi.cli.report import command
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.pictures.figures import axis_label
+from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.report import data, network
 from sundsbo_mpi.report.algorithm import described
 from sundsbo_mpi.report.curves import families
@@ -105,6 +110,65 @@ def test_the_page_says_what_ran_and_what_came_of_it(page):
         "Open MPI v5.0.11",
     ):
         assert words in page.text
+
+
+def test_how_to_run_again_says_what_the_page_does_not_hold(tmp_path):
+    about = plan().attributes | {"topology_sha256": "abc12"}
+    config = configured(topology__file="my ring.npz")
+
+    def words(name, config):
+        changed = about | {"config": json.dumps(config)}
+        return Page(render(run_with(tmp_path / name, rows=0, attributes=changed))).text
+
+    said = words("a b.h5", config)
+    for part in (
+        f"mpirun -n 3 sundsbo-mpi run --like '{tmp_path}/a b.h5'",
+        "mpirun -n 3 sundsbo-mpi run --config run.toml",
+        "does not hold the weights in 'my ring.npz', of which 'sundsbo-mpi topology check' tells "
+        "the SHA-256 abc12",
+        f"run --config run.toml --topology '{tmp_path}/a b.h5'",
+        "and the data.",
+    ):
+        assert part in said
+    assert "the task's own" not in said
+    config["task"]["name"], config["algorithm"]["lazy"] = "own.py:Ridge", True
+    said = words("c.h5", config)
+    assert "of which (I + W)/2 has the SHA-256 abc12" in said
+    assert "the task's own 'own.py'" in said
+
+
+NAMES = (
+    "a$b$",
+    "loss_$x^{2}$",
+    "c\\d_{e}",
+    "é™中",
+    "new\nline",
+    "tab\tand\x1b",
+    "_begins",
+    "error_$p$",
+    "error_$q$",
+)
+
+
+def test_names_of_all_kinds_are_drawn_as_they_are(tmp_path, drawn):
+    run = run_with(tmp_path / "a.h5", task_metrics=NAMES)
+    text = render(run)
+    Page(text)
+    labels = {t.get_text() for figure in drawn for t in figure.findobj(Text)}
+    assert {*map(plain, map(axis_label, NAMES))} <= labels
+    assert all(not is_math_text(label) for label in labels)
+    for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+        assert ElementTree.fromstring(svg) is not None
+    for shown in (
+        "a$b$",
+        "loss $x^{2}$",
+        "c\\d {e}",
+        "é™中",
+        r"new\nline",
+        r"tab\tand\x1b",
+        "error $q$",
+    ):
+        assert f">{shown}</text>" in text
 
 
 def test_words_from_the_file_are_words_and_no_markup(page):

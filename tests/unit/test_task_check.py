@@ -1,11 +1,13 @@
 """The checker finds what is wrong with a task, says it in one sentence, and finds no more."""
 
+import warnings
+
 import pytest
 import torch
 from click.testing import CliRunner
 
 from sundsbo_mpi.cli.task import command
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import DataNote, UsageError
 from sundsbo_mpi.taskcheck import Verdict, check_task
 
 GOOD = '''
@@ -22,6 +24,17 @@ class Once(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, slope):
         return slope
+
+
+class Dropping(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        ctx.value = value.detach()
+        return value.square()
+
+    @staticmethod
+    def backward(ctx, slope):
+        return 2 * ctx.value * slope
 
 
 class Raising(torch.autograd.Function):
@@ -408,7 +421,7 @@ def test_what_is_broken_is_found_and_nothing_else(checked, broken, what, words):
     assert blamed[0] == what
     with pytest.raises(UsageError, match=words):
         raise UsageError(findings[what].said)
-    also = {"upper": {"everything", "single_level"}, "lower": {"everything"}, "to": {"float32"}}
+    also = {"upper": {"everything", "single_level"}, "lower": {"everything"}, "to": {"dtype"}}
     assert {*blamed[1:]} <= also.get(what, set())
 
 
@@ -442,12 +455,19 @@ REMARKABLE = {
     "no second derivatives": (
         "def lower(self, x, y, batch): return super().lower(x, Once.apply(y), batch)",
         "twice",
-        "second derivatives of lower() are off by",
+        "the backward of Once is marked once_differentiable; so leave out sparkle-*, d-soba, "
+        "sldbo, ma-dsbo, mdbo, vrdbo, dsbo, gossip-dsbo, and take sun-dsbo-*",
     ),
     "second derivatives that raise": (
         "def lower(self, x, y, batch):\n    return Raising.apply(super().lower(x, y, batch))",
         "twice",
-        "cannot be differentiated twice: take sun-dsbo-*",
+        "it cannot be differentiated twice (only once)",
+    ),
+    "second derivatives that are dropped": (
+        "def lower(self, x, y, batch):\n"
+        "    return super().lower(x, y, batch) + Dropping.apply(y).sum()",
+        "twice",
+        "they are off by",
     ),
     "nothing to report": (
         "def report(self, x, y): return {'a': float('nan')}",
@@ -463,6 +483,81 @@ def test_what_may_be_meant_is_remarked_on(checked, broken, what, words):
     assert failures(findings) == []
     assert findings[what].verdict is Verdict.REMARK
     assert words in findings[what].said
+
+
+@pytest.mark.parametrize("way", ["Once.apply(y).sum()", "Raising.apply(y).sum()"])
+def test_a_method_that_needs_second_derivatives_fails_where_there_are_none(checked, way):
+    broken = f"def lower(self, x, y, batch): return super().lower(x, y, batch) + {way}"
+    for name, failed in (("d-soba", ["twice"]), ("d-soba-fo", []), ("sun-dsbo-ed", [])):
+        found = checked(broken, sets=[f'algorithm.name="{name}"'])
+        assert failures(found) == failed
+    findings = checked(
+        "def lower(self, x, y, batch): return (Dropping.apply(y) * x[self.private].exp()[0]).sum()",
+        sets=['algorithm.name="dsbo"'],
+    )
+    assert failures(findings) == ["twice"]
+    assert findings["twice"].said.startswith("dsbo needs second derivatives of lower(), but they ")
+
+
+STATIC = """@staticmethod
+def upper(x, y, batch): return (y - 1).square().sum()
+@classmethod
+def lower(cls, x, y, batch): return (y - x.sum()).square().sum()
+@staticmethod
+def everything(): return [np.arange(6)]
+@staticmethod
+def report(x, y): return {'a': 1.0}
+single_level = staticmethod(lambda x, y, batch: y.square().sum())
+def made(self): del self.private"""
+
+
+def test_what_is_odd_about_the_data_is_a_remark_and_nothing_else(checked):
+    """Also where the data are divided again, to see whether that is the same."""
+    noting = """@staticmethod
+def shards(*, agents, seed, noise):
+    import warnings
+    from sundsbo_mpi.errors import DataNote
+    warnings.warn(DataNote("a file is left out"), stacklevel=2)
+    return Good.shards(agents=agents, seed=seed, noise=noise)"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataNote)
+        findings = checked(noting)
+    assert failures(findings) == []
+    assert findings["shards"].said == "a file is left out"
+
+
+def test_members_may_do_without_an_object(checked):
+    findings = checked(STATIC)
+    assert failures(findings) == []
+    assert findings["options"].verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("@staticmethod\ndef upper(self, x, y, batch): return 0", r"expected upper\(x, y, batch\)"),
+        ("@classmethod\ndef upper(cls, x, y): return 0", r"expected upper\(cls, x, y, batch\)"),
+        ("def upper(x, y, batch): return 0", r"expected upper\(self, x, y, batch\)"),
+    ],
+)
+def test_arguments_of_all_kinds_of_members_are_counted(checked, broken, words):
+    said = checked(broken)["options"]
+    assert said.verdict is Verdict.FAIL
+    with pytest.raises(UsageError, match=words):
+        raise UsageError(said.said)
+
+
+FLOAT64 = """def made(self): self.scale = torch.ones(3).double() @ torch.ones(3)
+def to(self, device, dtype): self.rows = self.rows.double()"""
+
+
+def test_a_task_is_tried_in_the_dtype_of_its_run(checked):
+    assert failures(checked(FLOAT64)) == ["to", "dtype"]
+    findings = checked(FLOAT64, sets=['run.dtype="float64"'])
+    assert failures(findings) == []
+    assert "float64" in findings["dtype"].said
+    own = 'defaults = {"run": {"dtype": "float64"}}\n'
+    assert failures(checked(own + FLOAT64)) == []
 
 
 def test_what_depends_on_what_failed_is_not_checked(checked):

@@ -21,6 +21,7 @@ method is one function and its line in METHODS.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from sundsbo_mpi.algorithms import (
     aid,
@@ -47,6 +48,7 @@ __all__ = [
     "MethodOptions",
     "by_default",
     "method",
+    "second_order",
 ]
 
 METHODS: Mapping[str, Method] = {
@@ -99,3 +101,10 @@ def method(name: str) -> Method:
 def by_default(entry: Method) -> Algorithm:
     """Build a method with its default options, to read off its price and what it needs."""
     return entry.build(entry.options(), Horizon(agents=1, iterations=1))
+
+
+@cache
+def second_order() -> tuple[str, ...]:
+    """Name the methods that differentiate the lower loss twice."""
+    prices = {name: by_default(entry).oracles for name, entry in METHODS.items()}
+    return tuple(name for name, price in prices.items() if price.hvp or price.jvp)

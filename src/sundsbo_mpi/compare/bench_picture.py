@@ -12,6 +12,7 @@ from sundsbo_mpi.bench.record import NOTHING, Key
 from sundsbo_mpi.compare.bench_facts import all_keys, words
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.pictures.figures import new_figure, save_picture, style
+from sundsbo_mpi.pictures.labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,4 +63,4 @@ def _panel(axes: Axes, key: Key, benches: Sequence[NamedBench], lines: dict[str,
         if key in named.bench.series:
             seconds = named.bench.series[key].slowest
             (drawn,) = axes.plot(named.bench.sizes, seconds, **style(place))
-            lines.setdefault(f"{named.number} {named.path.stem}", drawn)
+            lines.setdefault(plain(f"{named.number} {named.path.stem}"), drawn)

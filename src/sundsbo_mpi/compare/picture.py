@@ -18,6 +18,7 @@ from sundsbo_mpi.pictures.figures import (
     save_picture,
     style,
 )
+from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import draw_mean, mean_curve
 from sundsbo_mpi.pictures.phase_bars import draw_bars
 
@@ -57,7 +58,7 @@ def draw(groups: Sequence[Group], aim: Aim | None, output: Path) -> None:
 
 def _curves(panels: Sequence[Axes], groups: Sequence[Group], aim: Aim) -> None:
     prepare(panels)
-    panels[0].set_ylabel(axis_label(aim.metric))
+    panels[0].set_ylabel(plain(axis_label(aim.metric)))
     runs = [run for group in groups for run in group.runs if aim.metric in run.curves]
     if positive(runs, aim.metric):
         panels[0].set_yscale("log")
@@ -70,7 +71,7 @@ def _curves(panels: Sequence[Axes], groups: Sequence[Group], aim: Aim) -> None:
 def _draw(panels: Sequence[Axes], group: Group, metric: str, place: int) -> None:
     runs = [run for run in group.runs if run.rows and metric in run.curves]
     if runs:
-        draw_mean(panels, mean_curve(runs, metric), style(place) | {"label": group.label})
+        draw_mean(panels, mean_curve(runs, metric), style(place) | {"label": plain(group.label)})
 
 
 def _split(axes: Axes, groups: Sequence[Group]) -> None:
@@ -79,7 +80,7 @@ def _split(axes: Axes, groups: Sequence[Group]) -> None:
     parts = {name: [[one.phases[name] for one in c] for c in costs] for name in PHASES}
     parts["other"] = [[max(one.other, 0.0) for one in c] for c in costs]
     means = {name: np.array([np.mean(c) for c in of_groups]) for name, of_groups in parts.items()}
-    draw_bars(axes, means, [group.label for group in groups])
+    draw_bars(axes, means, [plain(group.label) for group in groups])
     axes.set_xlabel("ms per iteration (mean of the agents), evaluation included")
     if axes.patches:
         axes.figure.legend(loc="outside upper center", ncols=len(parts), frameon=False)

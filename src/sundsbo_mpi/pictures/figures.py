@@ -39,11 +39,13 @@ def new_figure(**options: Any) -> Figure:
         UsageError: matplotlib is missing.
     """
     try:
+        from matplotlib import rcParams
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError(
             "drawing needs matplotlib, which is not installed: run pip install 'sundsbo-mpi[plot]'."
         ) from None
+    rcParams["text.usetex"] = False  # as a user's own settings may say: names are no TeX
     return Figure(**options)
 
 

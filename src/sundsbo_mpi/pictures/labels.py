@@ -1,4 +1,4 @@
-"""Names for curves: the algorithm of a run, and what sets it apart from the others."""
+"""Words in pictures: names for curves by what sets the runs apart, drawn as they are written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.errors import printable
+
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData
 
 NOT_IN_LABELS = {"save_final", "data_dir", "device", "eval_every", "max_walltime"}
 MOST_IN_LABEL = 3
+
+
+def plain(words: str) -> str:
+    """Return what matplotlib draws as just these words, on one line.
+
+    It takes what stands between two dollar signs for a formula; a backslash before one, which it
+    does not draw, makes it a sign like others.
+    """
+    return printable(words).replace("$", r"\$")
 
 
 def short_labels(runs: Sequence[RunData]) -> list[str]:

@@ -15,6 +15,7 @@ from sundsbo_mpi.pictures.figures import (
     save_picture,
     style,
 )
+from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import draw_mean, mean_curve
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ def draw_groups(groups: Sequence[Group], metrics: Sequence[str], output: Path) -
     grid = figure.subplots(len(metrics), 3, sharex="col", sharey="row", squeeze=False)
     for panels, name in zip(grid, metrics, strict=True):
         prepare(panels)
-        panels[0].set_ylabel(axis_label(name))
+        panels[0].set_ylabel(plain(axis_label(name)))
         if positive(runs, name):
             make_logarithmic(panels[0])
         for place, (group, label) in enumerate(zip(groups, labels(groups), strict=True)):
-            _draw(panels, group, name, {"label": label, **style(place)})
+            _draw(panels, group, name, {"label": plain(label), **style(place)})
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
     _legend(figure, grid[0][0], groups, metrics)

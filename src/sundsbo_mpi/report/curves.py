@@ -16,6 +16,7 @@ from sundsbo_mpi.pictures.figures import (
     prepare_panel,
     style,
 )
+from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import draw_line, mean_curve
 from sundsbo_mpi.report.inline import inline
 from sundsbo_mpi.runfile.schema import SCALARS
@@ -83,13 +84,13 @@ def _panel(run: RunData, names: Sequence[str], axis: int) -> Markup:
 def _draw(run: RunData, names: Sequence[str], axis: int, figure: Figure) -> None:
     axes = figure.subplots()
     prepare_panel(axes, axis)
-    axes.set_ylabel(axis_label(names[0]) if len(names) == 1 else _family(names[0]))
+    axes.set_ylabel(plain(axis_label(names[0]) if len(names) == 1 else _family(names[0])))
     if all(positive([run], name) for name in names):
         make_logarithmic(axes)
     for place, name in enumerate(names):
         look = style(place)
         curve = mean_curve([run], name)
-        draw_line(axes, curve.along[axis], curve.mean, look | {"label": axis_label(name)})
+        draw_line(axes, curve.along[axis], curve.mean, look | {"label": plain(axis_label(name))})
         if f"{name}_local" in run.curves:
             curve = mean_curve([run], f"{name}_local")
             draw_line(axes, curve.along[axis], curve.mean, {"color": look["color"], **DASHED})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Callable
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from sundsbo_mpi.errors import printable
 from sundsbo_mpi.pictures.figures import new_figure
 
 if TYPE_CHECKING:
@@ -49,7 +51,9 @@ def inline(draw: Callable[[Figure], None], size: tuple[float, float], told: str)
     from matplotlib import rc_context
 
     written = StringIO()
-    with rc_context(LOOK):
+    with rc_context(LOOK), warnings.catch_warnings():
+        # Words stay words, which the reader's browser has letters for.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         draw(figure)
         figure.savefig(written, format="svg", transparent=True, metadata=NOTHING)
     return _adapted(written.getvalue(), told)
@@ -64,4 +68,4 @@ def _adapted(svg: str, told: str) -> Markup:
     svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}", svg)
     opening, rest = svg.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
-    return Markup(f'{opening} role="img" aria-label="{escape(told)}">{rest}')
+    return Markup(f'{opening} role="img" aria-label="{escape(printable(told))}">{rest}')

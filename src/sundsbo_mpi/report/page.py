@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -13,13 +14,13 @@ import numpy as np
 
 from sundsbo_mpi import __version__
 from sundsbo_mpi.compare.environment import environment
+from sundsbo_mpi.config.toml_text import document
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.pictures.figures import axis_label, choose_metric
 from sundsbo_mpi.report import algorithm, costs, curves, data, network
 from sundsbo_mpi.summary import Lines, duration, facts, metrics, variables
 from sundsbo_mpi.summary import costs as spent
 from sundsbo_mpi.texttable import number, size
-from sundsbo_mpi.config.toml_text import document
 
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData
@@ -172,15 +173,37 @@ def _evaluations(run: RunData) -> Lines:
 
 
 def _commands(run: RunData) -> list[tuple[str, str]]:
-    agents, file = run.agent_count, shlex.quote(str(run.path))
+    file, start = shlex.quote(str(run.path)), f"mpirun -n {run.agent_count} sundsbo-mpi run"
     return [
         (
-            "With the run file at hand, the same settings and weights again:",
-            f"mpirun -n {agents} sundsbo-mpi run --like {file}",
+            "With the run file at hand, which holds the weights too, the same again:",
+            f"{start} --like {file}",
         ),
         (
-            "From this page alone: save the configuration below as run.toml, put the weights where "
-            "it says, and start",
-            f"mpirun -n {agents} sundsbo-mpi run --config run.toml",
+            f"From the configuration below, saved as run.toml. {_besides(run)} With them there:",
+            f"{start} --config run.toml",
+        ),
+        (
+            "With the weights from the run file, wherever their own file is:",
+            f"{start} --config run.toml --topology {file}",
         ),
     ]
+
+
+def _besides(run: RunData) -> str:
+    """Say what a run needs that the page does not hold."""
+    network, sha256 = _table(run, "topology"), run.attributes.get("topology_sha256", "not known")
+    lazy = _table(run, "algorithm").get("lazy") is True
+    told = "of which (I + W)/2 has" if lazy else "of which 'sundsbo-mpi topology check' tells"
+    needed = (
+        f"the weights in '{network.get('file', 'a topology file')}', {told} the SHA-256 {sha256}"
+    )
+    module, colon, _ = str(_table(run, "task").get("name", "")).rpartition(":")
+    own = f"; the task's own '{module}'" if colon else ""
+    return f"The page does not hold {needed}{own}; and the data."
+
+
+def _table(run: RunData, name: str) -> Mapping[str, Any]:
+    """Return a table of the configuration, empty where the file does not have it."""
+    found = run.config.get(name)
+    return found if isinstance(found, Mapping) else {}

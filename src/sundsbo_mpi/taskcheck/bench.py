@@ -57,6 +57,12 @@ class Bench:
         """What a run with these settings would be configured as."""
         return resolve(Request(flags={"task": {"name": self.name}}, sets=self._sets))
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of such a run; the checks of gradients are in float64 whatever it is."""
+        found: torch.dtype = getattr(torch, self.config.run.dtype)
+        return found
+
     @cached_property
     def shards(self) -> list[Any]:
         """The agents' shards, none where the task has no ``shards``."""

@@ -49,9 +49,9 @@ CHECKS = (
     Check("arguments", purity.arguments, (*LOSSES, "report")),
     Check("graphs", purity.graphs, (*LOSSES, "report")),
     Check("to", costs.to, LOSSES),
-    Check("float32", costs.single_precision, LOSSES),
-    Check("time", costs.speed, ("float32", "report")),
-    Check("memory", costs.space, ("float32",)),
+    Check("dtype", costs.own_precision, LOSSES),
+    Check("time", costs.speed, ("dtype", "report")),
+    Check("memory", costs.space, ("dtype",)),
 )
 
 

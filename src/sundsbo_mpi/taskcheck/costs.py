@@ -1,4 +1,4 @@
-"""Checks of a task as it runs by default, in float32, and what it costs."""
+"""Checks of a task in the dtype that its run has, and what it costs."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ CALLS = 5
 
 
 def to(bench: Bench) -> Said:
-    """``to`` changes the dtype of what the task returns."""
+    """``to`` changes the dtype of what the task returns to that of the run."""
     if not bench.offers("to"):
         return absent("without it the task runs on CPUs alone")
-    for built, wanted in ((torch.float32, torch.float64), (torch.float64, torch.float32)):
-        task: Any = bench.build(0, built)
-        task.to(CPU, wanted)
-        _require_precision(task, wanted, f"after to(device, {wanted})")
-    return passed("to float32 and back")
+    task: Any = bench.build(0, torch.float64)
+    task.to(CPU, bench.dtype)
+    _require_precision(task, bench.dtype, f"after to(device, {bench.dtype})")
+    return passed(f"to {_name(bench.dtype)}, which a run with these settings has")
 
 
-def single_precision(bench: Bench) -> Said:
-    """In float32, as a run is unless asked otherwise, start and losses are sound."""
-    with precision(torch.float32):
-        _require_precision(bench.build(0, torch.float32), torch.float32, "in float32")
-    return passed("start and losses, as a run has them by default")
+def own_precision(bench: Bench) -> Said:
+    """In the dtype of the run, float32 unless asked otherwise, start and losses are sound."""
+    with precision(bench.dtype):
+        task = bench.build(0, bench.dtype)
+        _require_precision(task, bench.dtype, f"in {_name(bench.dtype)}")
+    return passed(
+        f"start and losses in {_name(bench.dtype)}, as a run with these settings has them"
+    )
 
 
 def speed(bench: Bench) -> Said:
     """Tell the seconds of what an iteration of SUN-DSBO evaluates, and of a report."""
-    with precision(torch.float32):
-        task = bench.build(0, torch.float32)
+    with precision(bench.dtype):
+        task = bench.build(0, bench.dtype)
         x, y = task.start()
         w, batch = {"x": x, "y": y, "theta": y.clone()}, task.sample(0)
         direction = _seconds(lambda: sun(task, w, batch, mu=1.0, gamma=1.0))
@@ -63,9 +65,9 @@ def speed(bench: Bench) -> Said:
 
 
 def space(bench: Bench) -> Said:
-    """Tell the bytes that one agent holds, in float32."""
-    with precision(torch.float32):
-        task = bench.build(0, torch.float32)
+    """Tell the bytes that one agent holds, in the dtype of the run."""
+    with precision(bench.dtype):
+        task = bench.build(0, bench.dtype)
         variables = memory(*task.start()) + memory(task.start()[1])
         batch = memory(task.sample(0))
     return passed(
@@ -84,6 +86,10 @@ def _require_precision(task: Task, dtype: torch.dtype, when: str) -> None:
                 f"{when}: expected a finite number in {dtype}; convert all data in to(device, "
                 "dtype), or make them in torch's default dtype."
             )
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _seconds(call: Callable[[], object]) -> float:

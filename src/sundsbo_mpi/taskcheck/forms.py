@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from sundsbo_mpi.errors import DataNote, UsageError, brief
-from sundsbo_mpi.running.inspection import check_sizes, checked_start, digest
 from sundsbo_mpi.measuring.metrics import kinds
+from sundsbo_mpi.running.inspection import check_sizes, checked_start, digest
 from sundsbo_mpi.taskcheck.bench import CPU, Bench
 from sundsbo_mpi.taskcheck.contents import fingerprint, memory
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed, remark
@@ -38,13 +38,15 @@ def options(bench: Bench) -> Said:
     """The class is found, its methods take what they are given, and its options are settled."""
     task_class, chosen = bench.task_class, bench.config.task_options
     for name, given in CALLS.items():
-        arguments = given.split()
-        if not hasattr(task_class, name):
+        member = inspect.getattr_static(task_class, name, None)
+        if member is None or isinstance(member, property):
             continue
+        arguments = given.split()
         try:
-            inspect.signature(getattr(task_class, name)).bind("self", *arguments)
+            inspect.signature(_as_of_an_object(member, task_class)).bind(*arguments)
         except TypeError as error:
-            wanted = ", ".join(["self", *arguments])
+            own = {staticmethod: [], classmethod: ["cls"]}.get(type(member), ["self"])
+            wanted = ", ".join([*own, *arguments])
             raise UsageError(
                 f"{name}() of the task cannot be called as a run does ({error}): expected "
                 f"{name}({wanted})."
@@ -52,6 +54,11 @@ def options(bench: Bench) -> Said:
     return passed(
         ", ".join(f"{key}={brief(value)}" for key, value in chosen.items()) or "no options"
     )
+
+
+def _as_of_an_object(member: Any, task_class: type) -> Any:
+    """Return what a member of the class is as that of an object, which takes no self any more."""
+    return member.__get__(object(), task_class) if hasattr(member, "__get__") else member
 
 
 def shards(bench: Bench) -> Said:
@@ -63,7 +70,7 @@ def shards(bench: Bench) -> Said:
         raise UsageError("shards() of the task is no static method: write @staticmethod above it.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataNote)
-        parts = bench.shards
+        parts, again = bench.shards, bench.divided()
     if len(parts) != bench.agents:
         raise UsageError(
             f"shards() of the task returns {len(parts)} shards for {bench.agents} agents: return a "
@@ -77,7 +84,7 @@ def shards(bench: Bench) -> Said:
                 f"shards() of the task has {type(odd[0]).__name__} for agent {agent}: expected a "
                 "dict of numpy arrays, which is what travels from rank 0."
             )
-    if list(map(fingerprint, bench.divided())) != list(map(fingerprint, parts)):
+    if list(map(fingerprint, again)) != list(map(fingerprint, parts)):
         raise UsageError(
             "shards() of the task divides the data otherwise when it is called again: draw from a "
             "generator made from 'seed' alone, or a resumed run would go on with other data."

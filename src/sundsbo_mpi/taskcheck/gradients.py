@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from sundsbo_mpi.algorithms import METHODS, second_order
 from sundsbo_mpi.composition.directions import gradient, leaf, saddle_of_losses
 from sundsbo_mpi.errors import UsageError, brief
 from sundsbo_mpi.running.inspection import (
@@ -16,6 +19,7 @@ from sundsbo_mpi.running.inspection import (
     require_dependence,
     require_division,
 )
+from sundsbo_mpi.running.second_derivatives import obstacle
 from sundsbo_mpi.taskcheck.contents import fingerprint
 from sundsbo_mpi.taskcheck.differences import (
     SHORT,
@@ -75,26 +79,44 @@ def twice(bench: Bench) -> Said:
 
     Autograd takes parts that it cannot differentiate twice for constants, without a word.
     """
-    task, batch = bench.tasks[0], bench.tasks[0].sample(0)
-    direction = torch.randn(task.sizes["y"], generator=torch.Generator().manual_seed(2))
-
-    def slope(x: Tensor, y: Tensor) -> Tensor:
-        with torch.enable_grad():
-            at = y if y.requires_grad else leaf(y)
-            (found,) = gradient(task.lower(x, at, batch), at, keep_graph=True)
-            return found @ direction.to(found)
-
-    try:
-        error = farthest_apart(slope, bench.point(), SHORT).error
-    except RuntimeError as raised:
-        reason = " ".join(str(raised).split())
-        return remark(f"lower() cannot be differentiated twice: take sun-dsbo-* ({reason})")
-    if not error <= TOLERANCE:
-        return remark(
-            f"second derivatives of lower() are off by {error:.0e}, as at kinks or in a backward() "
-            "that can be differentiated once: take sun-dsbo-*, which need none"
+    task, chosen = bench.tasks[0], bench.config.algorithm["name"]
+    found = obstacle(task, bench.point())
+    if not found:
+        error = farthest_apart(partial(_slope_along, task), bench.point(), SHORT).error
+        if error <= TOLERANCE:
+            return passed(f"second derivatives of lower() agree with differences to {error:.0e}")
+        found = f"they are off by {error:.0e}, as at kinks or where a backward() drops its graph"
+    if chosen in second_order():
+        raise UsageError(
+            f"{chosen} needs second derivatives of lower(), but {found}: mend that, or take "
+            "sun-dsbo-*, which need none."
         )
-    return passed(f"second derivatives of lower() agree with differences to {error:.0e}")
+    return remark(
+        f"second derivatives of lower() cannot be trusted: {found}; so leave out "
+        f"{', '.join(_families(second_order()))}, and take sun-dsbo-*, which need none"
+    )
+
+
+def _slope_along(task: Task, x: Tensor, y: Tensor) -> Tensor:
+    """Return the slope of the lower loss along a direction of y, itself differentiable."""
+    direction = torch.randn(task.sizes["y"], generator=torch.Generator().manual_seed(2))
+    with torch.enable_grad():
+        at = y if y.requires_grad else leaf(y)
+        (found,) = gradient(task.lower(x, at, task.sample(0)), at, keep_graph=True)
+        return found @ direction.to(found)
+
+
+def _families(names: Sequence[str]) -> list[str]:
+    """Name methods by what their names begin with, where that is said of all that begin so."""
+    stems = Counter(map(_stem, names))
+    mixed = {_stem(name) for name in METHODS if name not in names}
+    whole = {stem for stem, count in stems.items() if count > 1} - mixed
+    said = (f"{_stem(name)}-*" if _stem(name) in whole else name for name in names)
+    return list(dict.fromkeys(said))
+
+
+def _stem(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def everything(bench: Bench) -> Said:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.pictures.figures import check_picture, new_figure, save_picture
+from sundsbo_mpi.pictures.labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,8 @@ def draw_weights(weights: Mixing, path: str) -> None:
     figure = new_figure(figsize=(7, 7))
     axes = figure.add_subplot()
     axes.set_title(
-        f"{weights.description}\nn = {weights.agents}, ρ = {weights.rho_text}{_smallest(weights)}",
+        f"{plain(weights.description)}\n"
+        f"n = {weights.agents}, ρ = {weights.rho_text}{_smallest(weights)}",
         color=TEXT_COLOUR,
     )
     axes.set_axis_off()
