@@ -31,6 +31,9 @@ ALLOWED = {
 }
 """Growth of the agents' mean: an object or a handle left behind by every iteration is more."""
 CONSERVED = 1e-9
+CONSERVED_ED = 1e-13
+"""By iteration: what rounding does to ED's conserved sum adds up, by 4e-17 in each iteration of a
+plain dense recursion on three agents, and is told relative to a direction of some 1e-3."""
 STEPS = [
     word
     for setting in ("step_x=0.05", "step_y=0.05", "step_theta=0.05", "mu0=0.1", "gamma=0.1")
@@ -55,7 +58,7 @@ def grown(values):
     return float(np.max(values[3 * rows // 4 :]) - np.max(values[rows // 4 : rows // 2]))
 
 
-def judge(path, iterations):
+def judge(path, iterations, conserved):
     """Return figures of a run file and what is wrong with it."""
     with h5py.File(path, "r", locking=False) as run:
         metrics = run["metrics"]
@@ -67,7 +70,7 @@ def judge(path, iterations):
     wrong = [f"{name} grew by {growth[name]:g}" for name in ALLOWED if growth[name] > ALLOWED[name]]
     if done != iterations:
         wrong.append(f"it ended after {done} iterations")
-    if not broken < CONSERVED:
+    if not broken < conserved:
         wrong.append(f"an invariant was broken by {broken:g}")
     if not apart < 0.9:
         wrong.append("a consensus error grew")
@@ -86,7 +89,9 @@ def endure(name, iterations, folder):
     figures, wrong, seconds = {}, [], None
     try:
         seconds, _ = complete(AGENTS, words, folder, limit=600 + iterations / 10)
-        figures, wrong = judge(folder / f"{name}.h5", iterations)
+        adds_up = algorithm == "sun-dsbo-ed"
+        conserved = max(CONSERVED, adds_up * CONSERVED_ED * iterations)
+        figures, wrong = judge(folder / f"{name}.h5", iterations, conserved)
     except FailedError as error:
         wrong = [str(error)]
     return {"case": name, "iterations": iterations, "seconds": seconds, **figures, "failed": wrong}

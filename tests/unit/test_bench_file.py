@@ -265,7 +265,7 @@ def test_predict_hides_no_fault_of_a_builder(path, monkeypatch):
         (("--set", "task.d_x=2"), "--set task.d_x=2 is for the options of a --task"),
         (("--set", "algorithm.compressor=zip"), "unknown compressor 'zip'"),
         (("--set", "algorithm.compresser=top-k"), "did you mean 'algorithm.compressor'"),
-        (("--algorithm", "sun-dsbo-ed", "--set", "algorithm.compressor=top-k"), "ED diverge"),
+        (("--algorithm", "sun-dsbo-ed", "--set", "algorithm.compressor=top-k"), "ED, diverge"),
         (("--task", "toy", "--set", "run.seed=2"), "expected task.KEY=VALUE"),
         (("--topology", "rings"), "did you mean 'ring'"),
         (("--topology", "circulant"), "has options that must be given"),

@@ -438,7 +438,7 @@ def test_slurm_does_stage_after_stage(started, sbatch):
     assert "stage 2: submitted 2 runs as job 43" in sweep(
         *srun, "--after", "1", more=more, text=NARROW
     )
-    assert "--after 1 --after 2" in sbatch.read_text().splitlines()[-1]
+    assert "srun -n {n}' --after 2" in sbatch.read_text().splitlines()[-1]
     sweep(*srun, "--after", "1", "--after", "2", more=more, text=NARROW)
     assert len(sbatch.read_text().splitlines()) == 4
     assert Path("steps/best.toml").exists()
@@ -528,7 +528,10 @@ def test_a_checkpoint_that_cannot_be_used_is_not_left_for_the_array(started, sba
     [
         ("seed = 3", r"unknown setting 'sweep\.seed': did you mean 'sweep\.seeds'"),
         ("search = 'gird'", r"unknown sweep\.search 'gird': did you mean 'grid'"),
-        ("metric = 'sharpness'", r"not known whether more is better: say sweep\.goal"),
+        (
+            "metric = 'sharpness'",
+            r"not known whether more is better: is it misspelt\? If not, say sweep\.goal",
+        ),
         ("goal = 'mx'", r"unknown sweep\.goal 'mx': did you mean 'max'"),
         ("finer = 99", r"sweep\.finer is 99: expected an integer"),
         ("seeds = 0", r"sweep\.seeds is 0: expected an integer"),

@@ -241,7 +241,7 @@ BROKEN = {
         "torch.float32 on cpu: expected shape",
     ),
     "to forgets the data": (
-        "def to(self, device, dtype):\n    self.rows = self.rows.to(torch.get_default_dtype())",
+        "def to(self, device, dtype):\n    self.rows = self.rows.double()",
         "to",
         "expected shape .* torch.float32",
     ),
@@ -405,6 +405,17 @@ BROKEN = {
         "graphs",
         r"keeps a tensor with its graph \(\.last\[0\]\) after lower\(\)",
     ),
+    "no gradient at the very start": (
+        "def upper(self, x, y, batch):\n"
+        "    return super().upper(x, y, batch) + y.square().sum().sqrt()",
+        "upper",
+        r"the gradient of upper\(\) in y",
+    ),
+    "a start that is not flat": (
+        "def start(self):\n    x, y = super().start()\n    return x, y.reshape(3, 1)",
+        "start",
+        r"expected shape \(3,\), .*; return flat tensors, as by v\.reshape\(-1\)\.",
+    ),
     "data in float64 for ever": (
         "def upper(self, x, y, batch):\n"
         "    return super().upper(x, y, batch) * self.rows.double().mean()",
@@ -558,6 +569,11 @@ def test_a_task_is_tried_in_the_dtype_of_its_run(checked):
     assert "float64" in findings["dtype"].said
     own = 'defaults = {"run": {"dtype": "float64"}}\n'
     assert failures(checked(own + FLOAT64)) == []
+
+
+def test_a_start_in_torchs_default_dtype_is_one_in_that_of_the_run(checked):
+    start = "def start(self): return torch.zeros(4), torch.zeros(3)"
+    assert failures(checked(start)) == []
 
 
 def test_what_depends_on_what_failed_is_not_checked(checked):

@@ -96,7 +96,8 @@ _SHARED = (
         default=180,
         show_default=True,
         metavar="SECONDS",
-        help="Stop so long before the end; an iteration and a checkpoint must fit.",
+        help="Stop so long before the end (Slurm: up to a minute more); an iteration and a "
+        "checkpoint must fit.",
     ),
     click.option(
         "--restarts",

@@ -34,7 +34,8 @@ algorithm.gamma = {low = 1.0, high = 100.0, points = 3}
 [topology]
 file = "ring.npz"
 
-With search = "random" and samples = 20, so many are drawn.  preset and config name what lies
+With search = "random" and samples = 20, so many are drawn, from random_seed = 0 on.  A metric whose
+name does not say which way is better needs goal = "max" or "min".  preset and config name what lies
 below the file's own tables.  Finished runs are used again and interrupted ones go on from their
 checkpoints, so the same command goes on where an earlier one stopped; a run that failed is not
 tried again unless its file is removed.  The table comes as Markdown and CSV, and the best
@@ -91,7 +92,7 @@ def command(
     with telling(directory, console):
         results = search(Planner(sweep, directory), _performing(performer, after))
         if results is not None and not manner.dry_run:
-            report(results, sweep, directory, shlex.join(sys.argv[1:]), console)
+            report(results, sweep, directory, shlex.join(_typed()), console)
 
 
 def _performing(performer: Performer, after: int) -> Callable[[int, Sequence[Job]], bool]:
@@ -100,10 +101,16 @@ def _performing(performer: Performer, after: int) -> Callable[[int, Sequence[Job
 
     def perform(stage: int, jobs: Sequence[Job]) -> bool:
         # Each time a later stage is the first whose runs are started, so this comes to an end.
-        again = [*sys.argv[1:], "--after", str(stage + 1)]
+        again = [*_typed(), "--after", str(stage + 1)]
         return (taken if stage < after else performer).perform(f"stage {stage + 1}", jobs, again)
 
     return perform
+
+
+def _typed() -> list[str]:
+    """Return the words of the command but for those that a job of its own has added."""
+    words = sys.argv[1:]
+    return words[: words.index("--after")] if "--after" in words else words
 
 
 def _looking(sweep: Sweep) -> Callable[[Job], None]:

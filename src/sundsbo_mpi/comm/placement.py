@@ -107,7 +107,8 @@ def crowded(
     helps = {"OMP_NUM_THREADS": "1"}
     if vendor == "Open MPI":
         helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
-        helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
+        if any(len(set(allowed)) < cores for allowed in everyone):
+            helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
     unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
     fact = f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}"
     advice = "timings say little"

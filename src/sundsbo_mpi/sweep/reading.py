@@ -61,7 +61,7 @@ class SweepOptions:
         if self.goal is None and not self.known_goal:
             raise UsageError(
                 f"sweep.metric is '{self.metric}', of which it is not known whether more is "
-                "better: say sweep.goal = 'max' or 'min'."
+                "better: is it misspelt? If not, say sweep.goal = 'max' or 'min'."
             )
         if self.goal not in (None, *GOALS):
             raise unknown("sweep.goal", str(self.goal), GOALS)

@@ -29,8 +29,9 @@ def to(bench: Bench) -> Said:
     if not bench.offers("to"):
         return absent("without it the task runs on CPUs alone")
     task: Any = bench.build(0, torch.float64)
-    task.to(CPU, bench.dtype)
-    _require_precision(task, bench.dtype, f"after to(device, {bench.dtype})")
+    with precision(bench.dtype):  # which start() may rely on, as in a run
+        task.to(CPU, bench.dtype)
+        _require_precision(task, bench.dtype, f"after to(device, {bench.dtype})")
     return passed(f"to {_name(bench.dtype)}, which a run with these settings has")
 
 

@@ -43,6 +43,8 @@ SADDLE_ERROR = 1e-8
 def loss(name: str, bench: Bench) -> Said:
     """A loss is a finite scalar, a pure function, and has the gradient of its values."""
     moves = {"x": 0, "y": 0}
+    for agent, task in bench.ends:
+        _slopes(name, agent, task, task.start())  # where roots and norms may have none
     for agent, task in enumerate(bench.tasks):
         for variable, slope in _slopes(name, agent, task, bench.point()).items():
             moves[variable] += bool(slope.any())
