@@ -72,6 +72,7 @@ import os
 import signal
 import threading
 import torch
+from sundsbo_mpi.errors import DivergedError
 
 class Task:
     """min (x - agent)^2/2 + |y|^2/2 with y = (x, x); one agent meets trouble in one iteration."""
@@ -87,6 +88,8 @@ class Task:
             return False
         if self.trouble == "raise":
             raise RuntimeError("trouble on purpose")
+        if self.trouble == "diverge":
+            raise DivergedError("trouble on purpose")
         if self.trouble == "thread":
             threading.Thread(target=threading.Event().wait).start()
             raise RuntimeError("trouble on purpose")

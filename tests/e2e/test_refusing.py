@@ -43,7 +43,7 @@ def test_an_unknown_name_is_named_once_by_all_ranks_together(mpirun, network):
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
-        ("d-psgd", "the task Quadratic has no single_level()"),
+        ("d-psgd", "the task has no single_level()"),
         ("meha", "meha is centralised, but there are 2 agents"),
     ],
 )

@@ -1,7 +1,12 @@
 """Agents that are lost, at moments that were chosen, from runs that go on without them."""
 
+from pathlib import Path
+
 import pytest
 from kills import PLAN, try_one
+from programs import BIN, finish
+
+from sundsbo_mpi.runfile import read_run
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +48,38 @@ def test_losses_at_the_very_end():
     last = try_one(5, plan(*deaths, topology="star", iterations=iterations))
     assert last["from"] == iterations
     assert set(last["agents"]) == {1, 3, 4}
+
+
+DYING = '''
+import os
+from own_task import Task
+
+class Dying(Task):
+    """Agent 0 dies while it measures after 20 iterations, the other is in trouble in the 50th."""
+
+    def sample(self, k, draw=0):
+        if (self.agent, k) == (1, 50):
+            raise RuntimeError("trouble on purpose")
+        self.k = k
+        return 1.0
+
+    def report(self, x, y):
+        if (self.agent, getattr(self, "k", 0)) == (0, 19):
+            os.kill(os.getpid(), 9)
+        return super().report(x, y)
+'''
+
+
+def test_a_loss_in_an_evaluation_and_trouble_of_the_last_that_is_left(network, task, tmp_path):
+    """The row that was being measured is there, once, and the launcher says that it failed."""
+    (tmp_path / "dying.py").write_text(DYING)
+    flags = ("--topology", network(2), "--task", "dying.py:Dying", "--output", "run.h5")
+    often = ("--iterations", 60, "--eval-every", 10, "--on-failure", "continue")
+    command = (BIN / "mpirun", "--with-ft", "ulfm", "-n", 2, BIN / "sundsbo-mpi")
+    changes = {"OMPI_MCA_mpi_yield_when_idle": "1", "PYTHONPATH": str(Path(task).parent)}
+    result = finish([*command, *flags, *often], tmp_path, **changes)
+    assert result.returncode == 1, result.stderr
+    assert "[rank 1, " in result.stderr
+    found = read_run(tmp_path / "run.h5")
+    assert found.iteration.tolist() == [0, 10, 20, 30, 40, 50]
+    assert (found.status, found.planned) == ("failed", 7)

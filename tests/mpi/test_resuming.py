@@ -103,7 +103,7 @@ def check(comm, folder, connected, name, options, *, done, transports=("p2p", "p
     expected = whole.run(observer).w
     assert [at.done for at in observer.saved] == sorted({0, done, ITERATIONS})
     found = candidates(folder)
-    moment, said = load(Tally(comm), found, bench.CPU)
+    moment, said = load(whole, found, bench.CPU)
     assert said == []
     other = connected(name, options, transports[1])
     take_up(other, moment.spent, range(comm.size))

@@ -13,7 +13,14 @@ from together import complaints, together
 from sundsbo_mpi.agent import Position
 from sundsbo_mpi.checkpoint import About, Folder, Manifest, Saver
 from sundsbo_mpi.checkpoint.folder import agent_file
-from sundsbo_mpi.checkpoint.moment import ALIGNMENT, Moment, Spent, read_moment, write_moment
+from sundsbo_mpi.checkpoint.moment import (
+    ALIGNMENT,
+    Expected,
+    Moment,
+    Spent,
+    read_moment,
+    write_moment,
+)
 from sundsbo_mpi.checkpoint.resuming import (
     candidates,
     changed_surroundings,
@@ -38,8 +45,11 @@ CONFIG = {
 AGENTS = 3
 
 
-def moment(done=4, agent=0):
-    w = {"y": torch.arange(5.0) + agent, "x": torch.tensor([float(done)], dtype=torch.float64)}
+def moment(done=4, agent=0, length=5):
+    w = {
+        "y": torch.arange(float(length)) + agent,
+        "x": torch.tensor([float(done)], dtype=torch.float64),
+    }
     memory = {"y": Tracking(w["y"] + 1, w["y"] * 2), "x": Nothing()}
     state = State((None, 3, True, 0.5, {"deep": (w["y"],)}), memory, w)
     return Moment(Position(done, w, state), SPENT)
@@ -51,6 +61,17 @@ def about():
 
 def manifest(iteration=0):
     return Manifest(iteration, about(), "run.h5", [1] * AGENTS, [])
+
+
+def agent_of(tally):
+    """Return an agent that begins with what ``moment`` has at iteration 0."""
+    start = moment(0, tally.agent).at
+    algorithm = SimpleNamespace(start=lambda task: (task.w, task.state))
+    return SimpleNamespace(tally=tally, algorithm=algorithm, task=start)
+
+
+def loaded(tally, found):
+    return load(agent_of(tally), found, CPU)
 
 
 def keep(folder, *dones, every=0):
@@ -70,7 +91,7 @@ def keep(folder, *dones, every=0):
 def test_a_state_comes_back_as_it_was(tmp_path):
     kept = moment()
     digest = write_moment(tmp_path / "a.h5", kept, 0)
-    found = read_moment(tmp_path / "a.h5", 0, digest, CPU)
+    found = read_moment(tmp_path / "a.h5", Expected(0, 4, digest), (kept.at.w, kept.at.state), CPU)
     assert found.spent == SPENT
     assert found.at.done == 4
     assert list(found.at.w) == ["y", "x"], "in their order, by which numbers are blamed"
@@ -89,9 +110,9 @@ def test_a_state_comes_back_as_it_was(tmp_path):
 @pytest.mark.parametrize("skipped", [0, 1, 3, 7, 16])
 def test_numbers_lie_where_they_lay_within_a_line_of_memory(tmp_path, skipped):
     v = torch.arange(64.0)[skipped:]
-    kept = Moment(Position(0, {"x": v}, State((), {}, {})), SPENT)
-    digest = write_moment(tmp_path / "a.h5", kept, 0)
-    found = read_moment(tmp_path / "a.h5", 0, digest, CPU).at.w["x"]
+    begun = ({"x": v}, State((), {}, {}))
+    digest = write_moment(tmp_path / "a.h5", Moment(Position(0, *begun), SPENT), 0)
+    found = read_moment(tmp_path / "a.h5", Expected(0, 0, digest), begun, CPU).at.w["x"]
     assert torch.equal(found, v)
     assert found.data_ptr() % ALIGNMENT == v.data_ptr() % ALIGNMENT
 
@@ -131,11 +152,7 @@ def test_the_last_two_are_kept_and_the_newest_is_found(tmp_path):
     assert sorted(entry.name for entry in folder.iterdir()) == sorted(names)
     found = candidates(folder)
     assert [c.manifest.iteration for c in found] == [9, 6]
-
-    def read(tally):
-        return load(tally, found, CPU)
-
-    for agent, (was, said) in enumerate(together(AGENTS, read)):
+    for agent, (was, said) in enumerate(together(AGENTS, lambda tally: loaded(tally, found))):
         assert said == []
         assert was.at.done == 9
         assert torch.equal(was.at.w["y"], moment(9, agent).at.w["y"])
@@ -169,12 +186,12 @@ def test_where_one_agents_file_is_damaged_all_take_the_checkpoint_before(tmp_pat
     keep(folder, 3, 6)
     damage(agent_file(folder / "iteration-000000006", 1), how)
     found = candidates(folder)
-    for was, said in together(AGENTS, lambda tally: load(tally, found, CPU)):
+    for was, said in together(AGENTS, lambda tally: loaded(tally, found)):
         assert was.at.done == 3
         assert len(said) == 1
         assert "agent-00001.h5' cannot be used" in said[0]
     damage(agent_file(folder / "iteration-000000003", 2), how)
-    told = complaints(AGENTS, lambda tally: load(tally, found, CPU), AgreedError)
+    told = complaints(AGENTS, lambda tally: loaded(tally, found), AgreedError)
     assert len(set(told)) == 1
     assert "iteration-000000006/agent-00001.h5' cannot be used" in told[0]
 
@@ -201,12 +218,31 @@ def test_without_its_manifest_a_checkpoint_does_not_count(tmp_path, how):
         ({"threads": None}, "its manifest.json"),
         ({"about": {"config": {}}}, "lacks 'run'"),
         ({"about": {"config": []}}, "its manifest.json"),
-        ({"about": {"config": CONFIG | {"run": 5}}}, "names no task"),
-        ({"about": {"config": CONFIG | {"task": {"name": 5}}}}, "names no task"),
-        ({"about": {"surroundings": []}}, "names no task"),
+        ({"about": {"config": CONFIG | {"run": 5}}}, "has 5 for the table 'run'"),
+        ({"about": {"config": CONFIG | {"foo": 3}}}, "has a table 'foo', which no"),
+        ({"about": {"config": CONFIG | {"foo": {"a": 1}}}}, "has a table 'foo', which no"),
+        ({"about": {"config": CONFIG | {"task": {"name": 5}}}}, "a setting task.name 5, expected"),
+        ({"about": {"config": CONFIG | {"topology": {"file": 5}}}}, "topology.file 5, expected"),
+        ({"about": {"config": CONFIG | {"task": {}}}}, "lacks 'name'"),
+        ({"about": {"config": CONFIG | {"topology": {"file": "a\0b"}}}}, "topology.file 'a.x00b'"),
+        ({"about": {"surroundings": []}}, "what the bits of a result depend on"),
+        ({"about": {"surroundings": {"torch": 1}}}, "what the bits of a result depend on"),
+        ({"about": {"task_sha256": 1}}, "what the bits of a result depend on"),
+        ({"about": {"agents": 3.0}}, "does not tell of the 3 of 3.0 agents"),
         ({"about": 3}, "its manifest.json"),
-        ({"iteration": "6"}, "names no task"),
-        ({"run_file": 5}, "names no task"),
+        ({"iteration": "6"}, "has '6' for its iteration"),
+        ({"iteration": True}, "has True for its iteration"),
+        ({"iteration": -1}, "has -1 for its iteration"),
+        ({"run_file": 5}, "a run file 5, expected text"),
+        ({"run_file": "a\0b"}, "a run file 'a.x00b', expected text"),
+        ({"run_file": "a\ud800b"}, "a run file 'a.ud800b', expected text"),
+        ({"threads": [1, 0, 1]}, "has 0 threads for an agent"),
+        ({"threads": [1, 1, -1]}, "has -1 threads for an agent"),
+        ({"threads": [200_000, 1, 1]}, "has 200000 threads for an agent, of at most 4096"),
+        ({"threads": [1, 10**12, 1]}, "has 1000000000000 threads for an agent"),
+        ({"threads": [1, True, 1]}, "something else than numbers"),
+        ({"threads": [1, 1]}, "does not tell of the 3 of 3 agents"),
+        ({"format": "\x1b[31m"}, "the format '.x1b.31m'"),
         ({"extra": 1}, "unexpected keyword"),
     ],
 )
@@ -223,6 +259,15 @@ def test_a_manifest_of_another_kind_is_refused(tmp_path, change, said):
         candidates(folder)
 
 
+def test_the_name_of_a_run_file_need_not_be_text(tmp_path):
+    folder = tmp_path / "saved"
+    keep(folder, 6)
+    path = folder / "iteration-000000006" / "manifest.json"
+    name = os.fsdecode(b"/tmp/caf\xe9\n.h5")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run_file": name}))
+    assert candidates(folder)[0].manifest.run_file == name
+
+
 @pytest.mark.parametrize("change", [{"numbers": [0, 1]}, {"topology_sha256": "other"}])
 def test_a_checkpoint_from_before_a_change_does_not_stand_in_for_one_after_it(tmp_path, change):
     folder = tmp_path / "saved"
@@ -234,6 +279,15 @@ def test_a_checkpoint_from_before_a_change_does_not_stand_in_for_one_after_it(tm
         content[name] = content[name][: len(content["about"]["numbers"])]
     path.write_text(json.dumps(content))
     assert [c.manifest.iteration for c in candidates(folder)] == [6]
+
+
+def test_a_folder_is_known_by_any_path_that_leads_there(tmp_path, monkeypatch):
+    keep(tmp_path / "saved", 3)
+    (tmp_path / "link").symlink_to("saved")
+    monkeypatch.chdir(tmp_path)
+    assert Folder(tmp_path / "saved").is_at("link/../saved")
+    assert Folder(tmp_path / "link").is_at("saved")
+    assert not Folder(tmp_path / "saved").is_at(str(tmp_path))
 
 
 def test_leftovers_are_removed_and_other_files_are_not(tmp_path):
@@ -282,9 +336,11 @@ def test_checkpoints_of_another_run_are_not_replaced_unasked(tmp_path):
     own.release()
 
 
-@pytest.mark.parametrize("where", ["missing/saved", "file"])
+@pytest.mark.parametrize("where", ["missing/saved", "file", "loop", "loop/saved", "a\0b"])
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path, where):
     (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    assert not Folder(tmp_path / where).is_at(str(tmp_path / "other"))
     with pytest.raises(UsageError, match="no checkpoints can be kept in"):
         Folder(tmp_path / where).claim(resumed=False, overwrite=False)
 
@@ -309,7 +365,10 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(tmp_path, 
     FullDisk(monkeypatch, AGENTS + 1)
     notes = keep(folder, 3, 6)
     assert all(len(told) == 1 and "no checkpoint at iteration 6" in told[0] for told in notes)
-    assert "No space left on device; make room" in notes[0][0]
+    assert notes[0][0] == (
+        f"no checkpoint at iteration 6: '{folder}' cannot take it: No space left on device; make "
+        "room, or choose another --checkpoint."
+    )
     assert [path.name for path in folder.iterdir()] == ["iteration-000000003"]
 
 
@@ -323,7 +382,8 @@ def test_a_run_whose_first_checkpoint_cannot_be_kept_does_not_begin(tmp_path, mo
         AgreedError,
     )
     assert len(set(told)) == 1
-    assert "No space left on device" in told[0]
+    assert told[0].startswith(f"no checkpoint at iteration 0: '{folder}' cannot take it: No space")
+    assert told[0].count("no checkpoint") == 1
     assert list(folder.iterdir()) == []
 
 
@@ -380,6 +440,20 @@ def test_what_may_change_bits_is_said():
     (said,) = changed_surroundings(other, about())
     assert "kept with torch 1.0" in said
     assert len(changed_surroundings(about(), replace(about(), task_sha256="edited"))) == 1
+
+
+def test_what_a_manifest_says_does_not_steer_a_terminal():
+    steering = {"to\x1b[31mrch\n": "x\x1b[0m" + 3000 * "x"}
+    said = changed_surroundings(replace(about(), surroundings=steering), about())
+    assert "kept with to\\x1b[31mrch\\n x\\x1b[0mxxx" in said[0]
+    assert said[0].isprintable()
+    assert len(said[0]) < 400
+    with pytest.raises(UsageError) as refused:
+        require_same_run(
+            replace(manifest(4), about=replace(about(), config=changed("task", **{"a\x1b[1m": 1}))),
+            changed("task", **{"a\x1b[1m": 2}),
+        )
+    assert str(refused.value).isprintable()
 
 
 def test_a_kill_while_old_checkpoints_are_removed_leaves_none_that_is_half(tmp_path, monkeypatch):

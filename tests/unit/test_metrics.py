@@ -1,4 +1,5 @@
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -120,3 +121,25 @@ def test_reports_that_differ_between_agents_are_refused_everywhere(others):
     usual = {"loss": 1.0, "accuracy": (1, 2)}
     said = complaints(AGENTS, reported(lambda i, _x: others if i == 1 else usual), AgreedError)
     assert all("report the same names and kinds in the same order" in s for s in said)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"loss": 10**400}, r"has 'loss': 10+\.\.\. \(401 characters\): expected a printable name"),
+        ({"loss": (1.0, 10**5000)}, "has 'loss': .* expected"),
+        ({"loss": 1j}, "'loss': 1j: expected"),
+        ({"loss": np.complex128(1j)}, "'loss': .*1j.*: expected"),
+        ({"loss": torch.tensor(1j)}, "'loss': tensor.*: expected"),
+        ({"loss": np.array("high")}, "'loss': array.*: expected"),
+        ({"lo\0ss": 1.0}, r"has 'lo\\x00ss': 1\.0: expected a printable name"),
+        ({"loss\n": np.ones(2)}, r"has 'loss\\n': array.*: expected a printable name"),
+        ({7: 1.0}, "has 7: 1.0: expected a printable name"),
+        (["x" * 1000], r"report is \['x+\.\.\. \(1004 characters\): expected a mapping"),
+    ],
+)
+def test_a_report_that_cannot_be_recorded_is_refused_everywhere(found, words):
+    work = reported(lambda i, _x: found if i == 1 else {"loss": 1.0})
+    for said in complaints(AGENTS, work, AgreedError):
+        assert re.search(words, said)
+        assert len(said) < 400

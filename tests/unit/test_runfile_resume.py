@@ -236,6 +236,47 @@ def test_another_process_takes_over_the_file_of_a_dead_one(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "iteration", "iterations"), [(2, 20, 50), (5, 50, 50), (2, 20, 45)]
+)
+def test_an_evaluation_in_which_the_writer_died_has_room_to_be_done_again(
+    tmp_path, rows, iteration, iterations
+):
+    """The agents that are left stand at an iteration whose row is not in the file."""
+    path = tmp_path / "a.h5"
+    write(path, rows=rows, status=None)
+    todo = [k for k in planned_iterations(iterations, 10) if k >= iteration]
+    again = [row(10, iteration=k) for k in todo]
+    data = resume(path, iteration, again=False, iterations=iterations, rows=again)
+    assert data.iteration.tolist() == planned_iterations(iterations, 10)
+    assert data.planned == data.rows
+
+
+def test_a_row_that_was_written_by_a_dead_writer_is_not_planned_twice(tmp_path):
+    for rows, iteration, iterations in ((3, 20, 50), (3, 25, 50), (6, 50, 50)):
+        path = tmp_path / f"{iteration}.h5"
+        write(path, rows=rows, status=None)
+        data = resume(path, iteration, again=False, iterations=iterations)
+        assert (data.rows, data.planned) == (rows, 6)
+    path = tmp_path / "odd.h5"
+    with contextlib.closing(RunFile.create(path, plan(rows=4))) as run:
+        for index, k in enumerate((0, 10, 20, 25)):
+            run.append(row(index, iteration=k))
+    data = resume(path, 25, again=False, iterations=25)
+    assert (data.rows, data.planned) == (4, 4)
+
+
+def test_a_file_begun_later_than_a_run_goes_back_to_has_its_evaluation(tmp_path):
+    path = tmp_path / "a.h5"
+    begun = plan(attributes=plan().attributes | {"begins": 30})
+    with contextlib.closing(RunFile.create(path, begun)) as run:
+        run.append(row(3))
+    assert resume(path, 20).rows == 0  # and the run ends before it evaluates
+    data = resume(path, 20, rows=[row(2), row(3), row(4), row(5)])
+    assert data.planned == data.rows
+    assert resume(path, 30).iteration.tolist() == [20, 30]
+
+
 def test_an_event_that_is_not_readable_is_damage(tmp_path):
     for number, text in enumerate(("{", "[]", '{"iteration": 1}', '{"sentence": "\\ud800"}')):
         path = tmp_path / f"{number}.h5"

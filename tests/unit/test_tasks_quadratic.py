@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.optimize import minimize, root
 
-from sundsbo_mpi.errors import AgreedError, UsageError
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.tasks.quadratic import Quadratic
 
 AGENTS = 4
@@ -150,7 +150,7 @@ def test_noise_is_added_to_the_gradients_with_the_asked_deviation():
 
 @pytest.mark.parametrize(("mu", "gamma"), [(1e308, np.inf), (1.0, 5e-324)])
 def test_a_penalty_beyond_all_numbers_is_refused(mu, gamma):
-    with pytest.raises(AgreedError, match=r"with mu = .* and gamma = .* has no solution"):
+    with pytest.raises(UsageError, match=r"with mu = .* and gamma = .* has no solution"):
         build()[0].reference(mu, gamma)
 
 

@@ -70,8 +70,8 @@ class SingleLevel:
         trained = getattr(task, "single_level_variables", ())
         if not (trained and hasattr(task, "single_level")):
             raise UsageError(
-                f"the task {type(task).__name__} has no single_level() and single_level_variables, "
-                "so d-psgd and gnsd cannot train on it: take a bilevel method, or another task."
+                "the task has no single_level() and single_level_variables, so "
+                "d-psgd and gnsd cannot train on it: take a bilevel method, or another task."
             )
         return self.of(tuple(trained)).start(task)
 

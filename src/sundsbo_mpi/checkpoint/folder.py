@@ -35,6 +35,12 @@ class Folder:
         self.path = path
         self._lock: int | None = None
 
+    def is_at(self, other: str) -> bool:
+        """Whether another path leads to the same folder, which need not exist."""
+        with suppress(ValueError):  # of a zero byte, which no path has
+            return os.path.realpath(self.path) == os.path.realpath(other)
+        return False
+
     def newest_first(self) -> list[Path]:
         """Return the checkpoints that are whole, as far as their names and manifests tell."""
         with suppress(OSError):
@@ -61,10 +67,10 @@ class Folder:
             for leftover in self.path.iterdir():
                 if UNFINISHED.fullmatch(leftover.name):
                     shutil.rmtree(leftover, ignore_errors=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
             raise UsageError(
-                f"no checkpoints can be kept in '{self.path}': {error.strerror or error}; choose "
-                "another --checkpoint."
+                f"no checkpoints can be kept in '{self.path}': {said}; choose another --checkpoint."
             ) from None
         if resumed or not (found := self.newest_first()):
             return

@@ -11,12 +11,17 @@ from typing import Any
 
 import torch
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, brief, printable
 from sundsbo_mpi.versions import versions
 
 FORMAT = "sundsbo-mpi-checkpoint/1"
 NAME = "manifest.json"
 TABLES = ("run", "topology", "task", "algorithm", "output")
+MOST_THREADS = 4096
+"""No agent has more processors; a damaged number would have them started."""
+
+
+NOT_JSON = (json.JSONDecodeError, UnicodeDecodeError)
 
 
 def surroundings() -> dict[str, str]:
@@ -88,7 +93,7 @@ def read_manifest(path: Path) -> Manifest:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = content.pop("format")
         if found != FORMAT:
-            raise ValueError(f"has the format '{found}', expected '{FORMAT}'")
+            raise ValueError(f"has the format {brief(found)}, expected '{FORMAT}'")
         manifest = Manifest(**content | {"about": About(**content["about"])})
         _check(manifest)
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -100,25 +105,60 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _check(manifest: Manifest) -> None:
-    about, left = manifest.about, manifest.about.numbers
+    if not (type(manifest.iteration) is int and manifest.iteration >= 0):
+        raise ValueError(f"has {brief(manifest.iteration)} for its iteration")
+    _check_agents(manifest)
+    _check_config(manifest.about.config)
+    about = manifest.about
+    pairs = about.surroundings.items() if isinstance(about.surroundings, dict) else [(None, None)]
+    texts = (about.topology_sha256, about.task_sha256, *(text for pair in pairs for text in pair))
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("does not tell of what the bits of a result depend on")
+    _check_path("a run file", manifest.run_file)
+
+
+def _check_agents(manifest: Manifest) -> None:
+    agents, left = manifest.about.agents, manifest.about.numbers
     lists: tuple[list[Any], ...] = (left, manifest.threads, manifest.digests)
     kinds = zip(lists, (int, int, str), strict=True)
-    if not all(isinstance(v, kind) for values, kind in kinds for v in values):
-        raise TypeError("has something else than numbers, threads and digests of agents")
-    ascending = left == sorted(set(left)) and all(0 <= number < about.agents for number in left)
-    if not (left and ascending and len({len(values) for values in lists}) == 1):
-        raise ValueError(f"does not tell of the {len(left)} of {about.agents} agents that are left")
-    tables = [about.config[name] for name in TABLES]
-    named = all(isinstance(about.config[name]["name"], str) for name in ("task", "algorithm"))
-    texts = (manifest.run_file, about.topology_sha256, about.task_sha256)
-    whole = all(isinstance(table, dict) for table in (*tables, about.surroundings))
-    counted = isinstance(manifest.iteration, int) and manifest.iteration >= 0
-    if not (named and whole and counted and all(isinstance(text, str) for text in texts)):
-        raise ValueError("names no task, algorithm or iteration")
+    if not all(type(v) is kind for values, kind in kinds for v in values):  # True is an int
+        raise ValueError("has something else than numbers, threads and digests of agents")
+    ascending = left == sorted(set(left)) and all(0 <= number < agents for number in left)
+    counted = type(agents) is int and len({len(values) for values in lists}) == 1
+    if not (left and ascending and counted):
+        raise ValueError(
+            f"does not tell of the {len(left)} of {brief(agents)} agents that are left"
+        )
+    if odd := [n for n in manifest.threads if not 1 <= n <= MOST_THREADS]:
+        raise ValueError(f"has {brief(odd[0])} threads for an agent, of at most {MOST_THREADS}")
+
+
+def _check_config(config: dict[str, dict[str, Any]]) -> None:
+    tables = {name: config[name] for name in TABLES}
+    if odd := [name for name in config if name not in tables]:
+        raise ValueError(f"has a table {brief(odd[0])}, which no configuration has")
+    for name, values in tables.items():
+        if not isinstance(values, dict):
+            raise ValueError(f"has {brief(values)} for the table '{name}'")
+    for table in ("task", "algorithm"):
+        _check_path(f"a setting {table}.name", tables[table]["name"])
+    _check_path("a setting topology.file", tables["topology"].get("file", ""))
+
+
+def _check_path(what: str, found: object) -> None:
+    """Refuse what is no text, or none that can be the name of a file."""
+    try:
+        named = isinstance(found, str) and b"\0" not in os.fsencode(found)
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise ValueError(f"has {what} {brief(found)}, expected text that can be a name")
 
 
 def _said(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"cannot be read ({error.strerror})"
     said = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-    return " ".join(said.split())
+    if not isinstance(error, ValueError | KeyError) or isinstance(error, NOT_JSON):
+        said = f"is damaged ({said})"
+    return printable(" ".join(said.split()))

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
 from sundsbo_mpi.checkpoint.manifest import About, Manifest, read_manifest
-from sundsbo_mpi.checkpoint.moment import Moment, read_moment
+from sundsbo_mpi.checkpoint.moment import Expected, Moment, read_moment
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.config.identity import identity
-from sundsbo_mpi.errors import AgreedError, UsageError, brief
-from sundsbo_mpi.ranks.agreement import jointly
+from sundsbo_mpi.errors import LONGEST, AgreedError, UsageError, brief, printable
 
 if TYPE_CHECKING:
     import torch
 
-    from sundsbo_mpi.comm.tally import Tally
+    from sundsbo_mpi.agent import Agent
 
 MAY_CHANGE = {"run": ("iterations",)}
 """Settings, by table, that a run may go on with although its iterates depend on them; the topology
@@ -102,8 +102,8 @@ def require_same_value(name: str, was: object, wanted: object) -> None:
     """
     if wanted not in (None, was):
         raise UsageError(
-            f"{name} is {brief(wanted)}, but the checkpoint is of a run with {brief(was)}: leave "
-            "it as it was, or begin a new run."
+            f"{printable(name)} is {brief(wanted)}, but the checkpoint is of a run with "
+            f"{brief(was)}: leave it as it was, or begin a new run."
         )
 
 
@@ -123,7 +123,8 @@ def require_agents(stored: Manifest, directory: Path, ranks: int) -> None:
 def changed_surroundings(stored: About, now: About) -> list[str]:
     """Return what has changed since the checkpoint that may change bits of the iterates."""
     said = [
-        f"the checkpoint was kept with {name} {was}, this is {now.surroundings.get(name)}: "
+        f"the checkpoint was kept with {_short(name)} {_short(was)}, this is "
+        f"{now.surroundings.get(name)}: "
         "iterates may differ in their last bits from those of an uninterrupted run"
         for name, was in stored.surroundings.items()
         if was != now.surroundings.get(name)
@@ -133,20 +134,26 @@ def changed_surroundings(stored: About, now: About) -> list[str]:
     return said
 
 
+def _short(text: str) -> str:
+    return printable(text)[:LONGEST]
+
+
 def load(
-    tally: Tally, found: Sequence[Candidate], device: torch.device
+    agent: Agent, found: Sequence[Candidate], device: torch.device
 ) -> tuple[Moment, list[str]]:
-    """Return this agent's part of the newest checkpoint that all agents can read; collective.
+    """Return an agent's part of the newest checkpoint that all agents can read; collective.
 
     Raises:
         AgreedError: there is none; what is wrong with the newest is said.
     """
     complaints: list[AgreedError] = []
+    tally = agent.tally
+    begun = jointly(tally, lambda: agent.algorithm.start(agent.task))
     for path, about in found:
-        digest = about.digests[tally.agent]
+        expected = Expected(tally.agent, about.iteration, about.digests[tally.agent])
 
-        def read(path: Path = path, digest: str = digest) -> Moment:
-            return read_moment(agent_file(path, tally.agent), tally.agent, digest, device)
+        def read(path: Path = path, expected: Expected = expected) -> Moment:
+            return read_moment(agent_file(path, tally.agent), expected, begun, device)
 
         try:
             return jointly(tally, read), [str(complaint) for complaint in complaints]

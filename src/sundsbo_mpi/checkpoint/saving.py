@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
 from sundsbo_mpi.checkpoint.moment import write_moment
+from sundsbo_mpi.comm.agreement import jointly, on_root
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.ranks.agreement import jointly, on_root
+from sundsbo_mpi.runfile.opening import reason
 
 if TYPE_CHECKING:
     from sundsbo_mpi.checkpoint.manifest import Manifest
@@ -66,9 +68,10 @@ class Saver:
         try:
             self._save(moment)
         except AgreedError as error:
+            sentence = f"no checkpoint at iteration {moment.at.done}: {error}"
             if self.vital:
-                raise
-            self._note(f"no checkpoint at iteration {moment.at.done}: {error}")
+                raise AgreedError(sentence) from error
+            self._note(sentence)
             return 0.0
         self._last, self.vital = moment.at.done, False
         return time.monotonic() - began
@@ -87,14 +90,14 @@ class Saver:
             raise
 
     def _tried(self, work: Callable[..., T], *given: object) -> T:
-        """Do file work; what the system or HDF5 says becomes a sentence."""
+        """Do file work; what the system says becomes the end of a sentence."""
         try:
             return work(*given)
-        except (OSError, RuntimeError) as error:
-            said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        except OSError as error:
+            said = os.strerror(error.errno) if error.errno else reason(error)
             raise UsageError(
-                f"no checkpoint can be kept in '{self._folder.path}': "
-                f"{' '.join(said.split()).rstrip('.')}; make room, or choose another --checkpoint."
+                f"'{self._folder.path}' cannot take it: {said}; make room, or choose another "
+                "--checkpoint."
             ) from error
 
     def _begin(self, done: int) -> Path:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.errors import printable
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -62,6 +64,44 @@ def put_together(description: Description, tensors: Sequence[Tensor]) -> Any:
             if len(parts) == len(kind._fields):
                 return kind._make(put_together(part, tensors) for part in parts)
     raise ValueError("its description of the state is none that this version knows")
+
+
+def require_like(found: object, model: object, name: str) -> None:
+    """Check that a state has the form of another: its names, its classes, its shapes and dtypes.
+
+    A plain empty tuple in the model stands for any state: a memory that fills later.
+
+    Raises:
+        ValueError: it has not; says which part, whose name begins with ``name``.
+    """
+    import torch
+
+    same = type(found) is type(model)
+    parts: list[tuple[str, object, object]] = []
+    if isinstance(found, torch.Tensor) and isinstance(model, torch.Tensor):
+        same = (found.shape, found.dtype) == (model.shape, model.dtype)
+    elif isinstance(found, dict) and isinstance(model, dict):
+        same = found.keys() == model.keys()
+        parts = [(key, found.get(key), part) for key, part in model.items()]
+    elif isinstance(found, tuple) and isinstance(model, tuple) and model:
+        same = same and len(found) == len(model)
+        names = getattr(model, "_fields", range(len(model)))
+        parts = [*zip(map(str, names), found, model, strict=False)]
+    if not same:
+        raise ValueError(f"{name} is {_described(found)}, expected {_described(model)}")
+    for key, one, other in parts:
+        require_like(one, other, f"{name}.{key}")
+
+
+def _described(part: object) -> str:
+    import torch
+
+    if isinstance(part, torch.Tensor):
+        numbers = " x ".join(map(str, part.shape))
+        return f"{numbers} numbers of {str(part.dtype).removeprefix('torch.')}"
+    if isinstance(part, dict):
+        return f"one of {', '.join(map(printable, part)) or 'nothing'}"
+    return f"a {type(part).__name__} of {len(part)}" if type(part) is tuple else type(part).__name__
 
 
 def _named_tuple(name: str) -> Any:

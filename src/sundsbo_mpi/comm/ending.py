@@ -44,13 +44,23 @@ def abort(exc: BaseException) -> NoReturn:
         sys.stderr.write("".join(f"{tag()} {line}\n" for line in lines))
         sys.stderr.flush()
         sys.stdout.flush()
-    mpi = _mpi()
-    finalised = mpi is not None and mpi.Is_finalized()
-    with contextlib.suppress(UsageError):
-        if _is_live(mpi) or not (finalised or find_launcher().size == 1):
+    if not _is_alone(_mpi()):
+        with contextlib.suppress(UsageError):
             # MPICH's mpirun lets the others wait in MPI_Init for a rank that left before it.
             start_mpi().Abort(status)
     os._exit(status)
+
+
+def _is_alone(mpi: Any) -> bool:
+    """Whether there are no others to end."""
+    if not _is_live(mpi):
+        return (mpi is not None and mpi.Is_finalized()) or find_launcher().size == 1
+    try:
+        lost = mpi.COMM_WORLD.Get_failed().size
+    except (NotImplementedError, mpi.Exception):
+        return False
+    # Where all others were lost, Open MPI's launcher takes MPI_Abort for an exit with status 0.
+    return bool(0 < lost == mpi.COMM_WORLD.size - 1)
 
 
 def _rank() -> int:

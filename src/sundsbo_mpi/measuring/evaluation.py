@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.measuring import metrics
 from sundsbo_mpi.measuring.stationarity import UNKNOWN, Stationarity, stationarity
 from sundsbo_mpi.ranks.control import WORD_BYTES
@@ -83,7 +84,8 @@ class Evaluation:
         penalty = algorithm.penalty(at.done)
         reported = metrics.report(tally, task, w_bar, w)
         if hasattr(task, "reference"):
-            known = task.reference(*(penalty or (None, None)))
+            given = penalty or (None, None)
+            known = jointly(tally, lambda: task.reference(*given))
             errors = metrics.reference_errors(known, w_bar)
             reported |= errors if self.whole else dict.fromkeys(errors, math.nan)
         invariant = dict.fromkeys(w, math.nan)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.ranks.agreement import agree, jointly
+from sundsbo_mpi.comm.agreement import agree, jointly
+from sundsbo_mpi.errors import AgreedError, UsageError, brief
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -116,12 +116,12 @@ def kinds(reported: Any) -> dict[str, str]:
         UsageError: the report is no mapping, or a metric is none of these.
     """
     if not isinstance(reported, Mapping):
-        raise UsageError(f"the task's report is {reported!r}: expected a mapping of metrics.")
+        raise UsageError(f"the task's report is {brief(reported)}: expected a mapping of metrics.")
     return {name: _kind(name, value) for name, value in reported.items()}
 
 
 def _kind(name: Any, value: Any) -> str:
-    if isinstance(name, str):
+    if isinstance(name, str) and name.isprintable():
         if isinstance(value, np.ndarray) and value.ndim:
             return "array"
         if isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)):
@@ -129,14 +129,22 @@ def _kind(name: Any, value: Any) -> str:
         if _is_number(value):
             return "float"
     raise UsageError(
-        f"the task's report has {name!r}: {value!r}: expected a name with a float, a pair "
-        "(sum, count) or a numpy array."
+        f"the task's report has {brief(name)}: {brief(value)}: expected a printable name with a "
+        "number that a float can hold, a pair (sum, count) of such, or a numpy array."
     )
 
 
 def _is_number(value: Any) -> bool:
     numeric = isinstance(value, int | float | np.number | np.ndarray | torch.Tensor)
-    return numeric and getattr(value, "ndim", 0) == 0
+    if not numeric or getattr(value, "ndim", 0) != 0:
+        return False
+    if isinstance(value, np.number | np.ndarray) and np.iscomplexobj(value):
+        return False
+    try:
+        float(value)
+    except (OverflowError, RuntimeError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _merge(tally: Tally, reported: Mapping[str, Any]) -> dict[str, float]:

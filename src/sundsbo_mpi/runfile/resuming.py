@@ -79,6 +79,8 @@ def resumed(path: Path, contents: Contents, how: Continuation) -> Contents:
     if begins > how.iteration:
         attributes[BEGINS] = how.iteration + 1
     after = planned_after(how.iteration, how.iterations, how.eval_every)
+    # Whoever was to write this evaluation is gone, or wrote another file: it is measured again.
+    after += how.iteration % how.eval_every == 0 and how.iteration not in iteration
     return replace(
         contents,
         attributes=attributes,
@@ -100,9 +102,10 @@ def _check_identity(path: Path, contents: Contents, identity: Mapping[str, str |
 
 def _check_complete(path: Path, found: Array, begins: int, how: Continuation) -> None:
     """See that no evaluation up to the checkpoint is missing, and none is there twice."""
-    first = math.ceil(begins / how.eval_every)
-    expected = max(how.iteration // how.eval_every + 1 - first, 0)
     numbers = found // how.eval_every
+    # A run that went back before ``begins`` has measured again where it did so.
+    first = min([math.ceil(begins / how.eval_every), *numbers[:1].tolist()])
+    expected = max(how.iteration // how.eval_every + 1 - first, 0)
     wrong = np.flatnonzero(numbers != first + np.arange(len(numbers)))
     if len(wrong) or len(numbers) < expected:
         missing = (first + (wrong[0] if len(wrong) else len(numbers))) * how.eval_every

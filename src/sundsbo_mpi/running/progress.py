@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ def headline(task: Mapping[str, float], consensus: Mapping[str, float]) -> str:
 class Reporter:
     """A bar on a terminal, a line now and then in a log; silent on every rank but 0.
 
+    What cannot be written, to a full disk or a terminal that is gone, is left unsaid.
+
     Args:
         loud: Whether this is rank 0.
         iterations: Number K of iterations.
@@ -39,11 +43,21 @@ class Reporter:
         self._shown = 0.0
         self._bar = _bar(iterations) if loud else None
 
+    def _try(self, tell: Callable[[Progress], object]) -> None:
+        if self._bar is None:
+            return
+        try:
+            tell(self._bar)
+        except OSError:
+            with suppress(OSError):
+                self._bar.stop()
+            # The old one would try again to write all that it could not.
+            self._bar = _bar(self._iterations)
+
     def say(self, *sentences: str) -> None:
         """Print sentences above the bar."""
-        if self._bar is not None:
-            for sentence in sentences:
-                self._bar.console.print(sentence, markup=False)
+        for sentence in sentences:
+            self._try(partial(_print, sentence=sentence))
 
     def note(self, *sentences: str) -> None:
         """Print remarks that a user should know, and need not act on."""
@@ -58,7 +72,7 @@ class Reporter:
         if bar.disable:
             self.say(f"iteration {done}/{self._iterations}")
         else:
-            bar.update(bar.task_ids[0], completed=done, refresh=True)
+            self._try(partial(_move, done=done))
 
     def _waited(self, seconds: float) -> bool:
         return time.monotonic() - self._shown > seconds
@@ -70,21 +84,27 @@ class Reporter:
             return
         words = headline(row.task, row.consensus)
         if not bar.disable:
-            bar.update(bar.task_ids[0], completed=row.iteration, description=words, refresh=True)
+            self._try(partial(_move, done=row.iteration, description=words))
         elif row.iteration in {0, self._iterations} or self._waited(ROW_SECONDS):
             self._shown = time.monotonic()
             self.say(f"iteration {row.iteration}/{self._iterations}: {words}")
 
     def __enter__(self) -> Reporter:
         """Start the bar."""
-        if self._bar is not None:
-            self._bar.start()
+        self._try(lambda bar: bar.start())
         return self
 
     def __exit__(self, *_: object) -> None:
         """Leave the bar as it is."""
-        if self._bar is not None:
-            self._bar.stop()
+        self._try(lambda bar: bar.stop())
+
+
+def _print(bar: Progress, sentence: str) -> None:
+    bar.console.print(sentence, markup=False)
+
+
+def _move(bar: Progress, done: int, description: str | None = None) -> None:
+    bar.update(bar.task_ids[0], completed=done, description=description, refresh=True)
 
 
 def _bar(iterations: int) -> Progress:
@@ -99,7 +119,11 @@ def _bar(iterations: int) -> Progress:
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    class Lasting(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # where rich would end the program
+
+    console = Lasting(stderr=True, highlight=False, soft_wrap=True)
     bar = Progress(
         TextColumn("iteration"),
         MofNCompleteColumn(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.errors import AgreedError
+from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,15 +89,14 @@ def penalised_solution(
         gamma: Parameter of the proximal term; infinity leaves it out.
 
     Raises:
-        AgreedError: mu or 1/gamma is so large that the saddle function's numbers overflow; agents
-            that ask for the same solution all get it.
+        UsageError: mu or 1/gamma is so large that the saddle function's numbers overflow.
     """
     d = len(upper.linear)
     d_y = d - d_x
     matrix = np.zeros((d + d_y, d + d_y))
     right = np.zeros(d + d_y)
     if mu > LARGEST_WEIGHT or gamma < 1 / LARGEST_WEIGHT:
-        raise AgreedError(
+        raise UsageError(
             f"the penalised problem with mu = {mu:g} and gamma = {gamma:g} has no solution that "
             f"numbers can hold: expected mu of at most {LARGEST_WEIGHT:g} and gamma of at least "
             f"{1 / LARGEST_WEIGHT:g}; choose a weaker penalty."
