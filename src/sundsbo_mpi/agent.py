@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.diagnosis.health import Health
 from sundsbo_mpi.outgoing import nothing
-from sundsbo_mpi.ranks.agreement import jointly
 from sundsbo_mpi.ranks.control import GO_ON, SAVE, Control, Stop, stop_in
 
 if TYPE_CHECKING:

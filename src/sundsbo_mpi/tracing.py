@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sundsbo_mpi.clock import PHASES
+from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.ranks.agreement import on_root
 from sundsbo_mpi.runfile.naming import check_folder
 
 if TYPE_CHECKING:

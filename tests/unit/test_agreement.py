@@ -1,8 +1,8 @@
 import pytest
 from together import complaints, together
 
+from sundsbo_mpi.comm.agreement import agree, jointly, on_root
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.ranks.agreement import agree, jointly, on_root
 
 
 def fail_on(bad, sentence="no"):

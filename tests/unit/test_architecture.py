@@ -13,6 +13,23 @@ MODULES = {p.relative_to(ROOT).with_suffix("").as_posix(): p for p in sorted(ROO
 MATHEMATICS = ("composition", "algorithms")
 """Packages."""
 MODULE_LINES, FUNCTION_LINES = 250, 40
+LAYERS = [
+    name
+    for row in (
+        "errors durable clock randomness versions heap texttable csvfile statistics options",
+        "outgoing runfile topology datasets",
+        "tasks composition algorithms",
+        "comm config ranks",
+        "diagnosis agent checkpoint measuring tracing",
+        "summary pictures batch",
+        "running library",
+        "bench compare exporting taskcheck report following campaign",
+        "reproduce sweep",
+        "cli",
+    )
+    for name in row.split()
+]
+"""Packages and modules of the first level: each imports what stands before it alone."""
 
 
 def for_types_only(node):
@@ -39,6 +56,8 @@ def imports(module, types_too=False):
 
 def uses(module, *packages, types_too=False):
     """Return which of the packages a module imports."""
+    own = [name.split(".")[1] for name in packages if name.startswith("sundsbo_mpi.")]
+    assert set(own) <= set(LAYERS), "a package that is not there is not imported either"
     return {
         package
         for package in packages
@@ -60,11 +79,25 @@ def test_the_modules_are_found():
     assert uses("comm/tally", "mpi4py") == {"mpi4py"}
 
 
-def test_only_the_network_and_the_run_import_mpi():
+def test_only_the_network_imports_mpi():
     users = {m for m in MODULES if uses(m, "mpi4py")}
-    assert users <= {"running/run", *in_folder("comm", "cli")}
+    assert users <= set(in_folder("comm"))
     users = {m for m in MODULES if uses(m, "mpi4py", types_too=True)}
     assert users <= {*in_folder("comm", "cli", "library", "ranks", "running")}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_layer_knows_those_below_alone(module):
+    """Also where only a type is named: no two packages need each other."""
+    first = module.split("/")[0]
+    if first in ("__init__", "__main__"):
+        return
+    above = LAYERS[LAYERS.index(first) + 1 :]
+    assert not uses(module, *(f"sundsbo_mpi.{name}" for name in above), types_too=True)
+
+
+def test_the_layers_are_all_there_is():
+    assert sorted({m.split("/")[0] for m in MODULES} - {"__init__", "__main__"}) == sorted(LAYERS)
 
 
 @pytest.mark.parametrize("module", mathematics())

@@ -17,12 +17,12 @@ from measured_runs import write
 from synthetic_run import CONFIG, plan, row
 
 from sundsbo_mpi.cli.plot import command
+from sundsbo_mpi.compare.curves import labels
 from sundsbo_mpi.compare.groups import apart, group
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.pictures.figures import choose_metric, choose_metrics
 from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import mean_curve
-from sundsbo_mpi.pictures.runs import labels
 from sundsbo_mpi.runfile import RunFile, read_run
 
 

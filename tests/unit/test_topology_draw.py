@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.pictures.topology import draw_graph, draw_weights
 from sundsbo_mpi.topology import BUILDERS
-from sundsbo_mpi.topology.draw import draw_graph, draw_weights
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 250, 600])
@@ -61,7 +61,7 @@ def test_without_matplotlib_the_user_is_told_how_to_get_it(tmp_path):
 import sys
 sys.modules["matplotlib"] = None
 from sundsbo_mpi.topology import BUILDERS
-from sundsbo_mpi.topology.draw import draw_weights
+from sundsbo_mpi.pictures.topology import draw_weights
 draw_weights(BUILDERS["ring"](4), {str(tmp_path / "ring.png")!r})
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

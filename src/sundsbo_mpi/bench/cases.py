@@ -15,12 +15,12 @@ from sundsbo_mpi.bench.parts import ALL
 from sundsbo_mpi.bench.record import NOTHING, Key
 from sundsbo_mpi.bench.timing import Case
 from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.comm.bare import BareExchange, BareSum
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports import ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.comm.transports.staging import layer_of
-from sundsbo_mpi.ranks.agreement import jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

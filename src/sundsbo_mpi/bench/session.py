@@ -20,10 +20,10 @@ from sundsbo_mpi.bench.record import Bench, Sent, model_of
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.bench.surroundings import about, ranks
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.agreement import jointly, on_root
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.heap import keep_freed_memory
-from sundsbo_mpi.ranks.agreement import jointly, on_root
 from sundsbo_mpi.ranks.job import agree_on, do_together
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.texttable import console

@@ -133,7 +133,7 @@ def _refuse(sentence: str) -> NoReturn:
     launcher = find_launcher()
     if launcher.size != 1:
         try:
-            _tell_the_others(sentence)
+            importlib.import_module("sundsbo_mpi.ranks.job").meet_all(sentence)
         except AgreedError as error:
             _leave_together(str(error), USAGE_STATUS)
         except UsageError as error:  # there is no MPI to meet over
@@ -148,13 +148,6 @@ def _refuse(sentence: str) -> NoReturn:
         sentence = f"[rank {launcher.rank}] {sentence}"
     _say(sentence)
     sys.exit(USAGE_STATUS)
-
-
-def _tell_the_others(sentence: str) -> None:
-    """Raise the first refused rank's sentence as an ``AgreedError`` on all ranks; collective."""
-    comm = importlib.import_module("sundsbo_mpi.comm.world").start_mpi()
-    tally = importlib.import_module("sundsbo_mpi.comm.tally").Tally(comm)
-    importlib.import_module("sundsbo_mpi.ranks.agreement").meet(tally, sentence)
 
 
 def _say(sentence: str) -> None:

@@ -39,8 +39,8 @@ def command(runs: tuple[str, ...], output: Path, metrics: tuple[str, ...], apart
     deviation.  A dashed line is the mean over the agents of their own models.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.compare import groups
+    from sundsbo_mpi.compare.curves import draw_groups
     from sundsbo_mpi.pictures.figures import check_picture, choose_metrics
-    from sundsbo_mpi.pictures.runs import draw_groups
     from sundsbo_mpi.runfile import read_run
 
     check_picture(output)

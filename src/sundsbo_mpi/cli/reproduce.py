@@ -121,8 +121,8 @@ def _show(label: Label, out: Path, console: Console) -> None:
 
     console.print(f"{label.name} ({label.kind}): {label.caption}", markup=False)
     for name, topology in label.drawings.items():
+        from sundsbo_mpi.pictures.topology import draw_weights
         from sundsbo_mpi.reproduce.topologies import build
-        from sundsbo_mpi.topology.draw import draw_weights
 
         picture = folder_of(label, out, tuned=False) / f"{name}.png"
         picture.parent.mkdir(parents=True, exist_ok=True)

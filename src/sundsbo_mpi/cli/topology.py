@@ -135,7 +135,7 @@ def draw(file: str, output: str, reading: Reading) -> None:
 
     Edges are as wide as their weights, which are averages where these change.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.topology.draw import draw_weights
+    from sundsbo_mpi.pictures.topology import draw_weights
 
     loaded = _load(file, reading)
     draw_weights(loaded.weights, output)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.ranks.agreement import on_root
 from sundsbo_mpi.topology.grouping import crossing, grouped
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from sundsbo_mpi.algorithms import method
 from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.agreement import agree, jointly
 from sundsbo_mpi.comm.survivors import Survivors
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.config.methods import suited
@@ -26,8 +27,8 @@ from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
 from sundsbo_mpi.library import Solution
 from sundsbo_mpi.measuring import metrics
 from sundsbo_mpi.measuring.evaluation import Evaluation
-from sundsbo_mpi.ranks.agreement import agree, jointly
 from sundsbo_mpi.ranks.control import Control
+from sundsbo_mpi.running.guarding import guarded
 from sundsbo_mpi.running.inspection import inspect_private, inspect_task
 from sundsbo_mpi.running.preparation import Prepared
 from sundsbo_mpi.running.second_derivatives import inspect_twice
@@ -53,14 +54,13 @@ class Asked:
     eval_every: int
     options: Mapping[str, Any]
 
-    def config(self, task: Task, dtype: torch.dtype) -> Config:
+    def config(self, kind: type, dtype: torch.dtype) -> Config:
         """Return the configuration of such a run.
 
         Raises:
             UsageError: there is none.
         """
         options = complete("algorithm", method(self.method).options, self.options)
-        kind = type(task)
         return Config(
             run=RunOptions(
                 iterations=self.iterations,
@@ -87,12 +87,13 @@ class Measuring(Observer):
 
 def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -> Solution:
     """Do what ``library.solve`` says."""
+    kind, task = type(task), guarded(task)
     with _closed_together() as opened:
         own = comm.Dup()
         opened.callback(own.Free)
         tally = Tally(own)
         device, dtype = _place(task)
-        prepared = _prepared(tally, weights, jointly(tally, lambda: asked.config(task, dtype)))
+        prepared = _prepared(tally, weights, jointly(tally, lambda: asked.config(kind, dtype)))
         tally.settle()
         inspect_task(tally, task, device, dtype)
         inspect_twice(tally, task, asked.method)

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import faulthandler
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from sundsbo_mpi.comm import ending, world
+from sundsbo_mpi.comm.agreement import agree, meet
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError
-from sundsbo_mpi.ranks.agreement import agree, meet
 from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+
+START_SECONDS = 1800.0
+"""How long a rank waits for the others to start: MPI may wait for ever for one that has died."""
+
+
+def meet_all(complaint: str | None = None) -> MPI.Intracomm:
+    """Start MPI and hear whether all ranks have understood their command lines; collective.
+
+    A rank that waits for others longer than START_SECONDS prints its stack and exits with status 1.
+
+    Args:
+        complaint: What this rank has against its own.
+
+    Raises:
+        UsageError: there is no MPI library, or it is not the launcher's.
+        AgreedError: some rank has a complaint.
+    """
+    faulthandler.dump_traceback_later(START_SECONDS, exit=True, file=2)
+    try:
+        comm = world.start_mpi()
+        meet(Tally(comm), complaint)
+        return comm
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def do_together(work: Callable[[MPI.Intracomm], T]) -> T:
@@ -27,8 +52,7 @@ def do_together(work: Callable[[MPI.Intracomm], T]) -> T:
         AgreedError: some rank has not understood its command line, or ``work`` has raised it.
         DivergedError: ``work`` has raised it.
     """
-    comm = world.start_mpi()
-    meet(Tally(comm))  # some rank may not have understood its command line
+    comm = meet_all()
     try:
         return work(comm)
     except (AgreedError, DivergedError):

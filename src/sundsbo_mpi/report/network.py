@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.pictures.figures import draw_table
+from sundsbo_mpi.pictures.topology import draw_graph
 from sundsbo_mpi.report.inline import inline
 from sundsbo_mpi.summary import Lines
 from sundsbo_mpi.texttable import number, size
-from sundsbo_mpi.topology.draw import draw_graph
 from sundsbo_mpi.topology.redrawn import Redrawn
 
 if TYPE_CHECKING:

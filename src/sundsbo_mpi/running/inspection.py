@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from sundsbo_mpi.comm.agreement import agree, jointly
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.ranks.agreement import agree, jointly
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -158,9 +158,15 @@ def checked_start(task: Task, device: torch.device, dtype: torch.dtype) -> tuple
             else type(v).__name__
         )
         if found != expected:
+            flat = isinstance(v, torch.Tensor) and v.shape == (task.sizes[name],)
+            advice = (
+                "leave dtype= out, since torch's default is the run's, or convert in to(device, "
+                "dtype)"
+                if flat
+                else "return flat tensors, as by v.reshape(-1)"
+            )
             raise UsageError(
-                f"start() of the task has {name} with {found}: expected {expected}; leave dtype= "
-                "out, since torch's default is the run's, or convert in to(device, dtype)."
+                f"start() of the task has {name} with {found}: expected {expected}; {advice}."
             )
         if v.requires_grad or not v.isfinite().all():
             raise UsageError(

@@ -10,11 +10,11 @@ from sundsbo_mpi.agent import Position
 from sundsbo_mpi.checkpoint import Folder, Manifest, Saver
 from sundsbo_mpi.checkpoint.resuming import load
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.diagnosis.causes import Diagnosis
 from sundsbo_mpi.diagnosis.health import NotFiniteError
 from sundsbo_mpi.errors import AgreedError, DivergedError
 from sundsbo_mpi.measuring.evaluation import Evaluation
-from sundsbo_mpi.ranks.agreement import on_root
 from sundsbo_mpi.runfile import Event
 from sundsbo_mpi.running import startup
 from sundsbo_mpi.running.introduction import facts_of_agents, introduce, were_lost
@@ -122,8 +122,8 @@ class Run:
         output, folder = prepared.config.output, self._folder
         if folder is None:
             return None
-        before = Path(prepared.resumed_from).resolve() if prepared.resumed_from else None
-        goes_on = self._at is not None or before == folder.path.resolve()
+        before = prepared.resumed_from
+        goes_on = self._at is not None or (before is not None and folder.is_at(before))
         threads = tally.gather(self._site.threads)
 
         def manifest() -> Manifest:
@@ -147,7 +147,7 @@ class Run:
             self._recorder = self._new_recorder(prepared)
         if resumption is None:
             return None
-        moment, said = load(agent.tally, resumption.candidates, self._site.device)
+        moment, said = load(agent, resumption.candidates, self._site.device)
         self.reporter.note(*said)
         at = moment.at
         if resumption.relinked:

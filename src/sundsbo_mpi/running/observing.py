@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.algorithms.safety import gamma_remark
 from sundsbo_mpi.checkpoint.moment import Moment, Spent
+from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.comm.gossip import Earlier
 from sundsbo_mpi.measuring.metrics import assembled
-from sundsbo_mpi.ranks.agreement import on_root
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,6 +18,7 @@ from sundsbo_mpi.algorithms.safety import is_safe
 from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.checkpoint.resuming import Resumption, candidates
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.agreement import agree, jointly, on_root
 from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.exchange import Connection
@@ -25,7 +26,6 @@ from sundsbo_mpi.config.likeness import differing_weights
 from sundsbo_mpi.config.methods import build_algorithm, network, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve
 from sundsbo_mpi.errors import DataNote, UsageError
-from sundsbo_mpi.ranks.agreement import agree, jointly, on_root
 from sundsbo_mpi.ranks.job import agree_on
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable

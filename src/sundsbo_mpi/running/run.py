@@ -107,5 +107,5 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
         from sundsbo_mpi.summary import render_summary
         from sundsbo_mpi.texttable import console
 
-        with suppress(UsageError):  # of a disk that failed in the end, which was told
+        with suppress(UsageError, OSError):  # of a disk that failed in the end, or has no room
             console(launched=True).print(render_summary(read_run(one.run_file)))

@@ -15,9 +15,9 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from sundsbo_mpi.algorithms import second_order
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.ranks.agreement import jointly
 from sundsbo_mpi.running.inspection import evaluated
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import torch
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.comm.alignment import align
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.progress import Progress, require_overlap, threads_may_take_turns
@@ -25,7 +26,7 @@ from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Config
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.heap import keep_freed_memory
-from sundsbo_mpi.ranks.agreement import jointly
+from sundsbo_mpi.running.guarding import call_alone, guarded
 from sundsbo_mpi.running.inspection import construct, inspect_private, inspect_task
 from sundsbo_mpi.running.second_derivatives import inspect_twice
 from sundsbo_mpi.tasks import load_task
@@ -78,7 +79,8 @@ def build_task(prepared: Prepared, tally: Tally, device: torch.device, shard: An
         number = about.numbers[tally.agent]
         given = {"agent": number, "agents": about.agents, "seed": config.run.seed}
         divided = {} if shard is None else {"shard": shard}
-        task = construct(load_task(config.task["name"]), given | divided | config.task_options)
+        options = given | divided | config.task_options
+        task = guarded(call_alone(construct, load_task(config.task["name"]), options))
         if hasattr(task, "to"):
             task.to(device, dtype)
         elif device.type != "cpu":

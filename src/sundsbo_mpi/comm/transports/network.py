@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from mpi4py import MPI
 
+from sundsbo_mpi.comm.agreement import meet
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports import (
     COLLECTIVE,
@@ -32,7 +33,6 @@ from sundsbo_mpi.comm.transports.messages import (
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.ranks.agreement import meet
 from sundsbo_mpi.topology import Links
 
 if TYPE_CHECKING:
