@@ -58,7 +58,7 @@ def grown(values):
     return float(np.max(values[3 * rows // 4 :]) - np.max(values[rows // 4 : rows // 2]))
 
 
-def judge(path, iterations, conserved):
+def judge(path, iterations, conserved=CONSERVED):
     """Return figures of a run file and what is wrong with it."""
     with h5py.File(path, "r", locking=False) as run:
         metrics = run["metrics"]
