@@ -1,5 +1,6 @@
 """Agents that run on other ranks do the same; where they run is recorded by agent."""
 
+import time
 from dataclasses import replace
 
 import h5py
@@ -71,7 +72,7 @@ def test_a_run_with_its_agents_placed_is_the_same_run(comm, tmp_path, capsys):
             "run": {"iterations": 12, "eval_every": 4, "save_final": True, "device": "cpu"},
             "output": {"file": str(folder / f"{place}.h5")},
         }
-        run(Request(flags=flags))
+        run(Request(flags=flags), time.monotonic(), [])
     agents, said = assigned(
         BUILDERS["ring"](comm.size), [rank % 2 for rank in range(comm.size)], place=True
     )
