@@ -42,9 +42,8 @@ do :; done
 if [ "$status" -ne 85 ] || [ -n "$ended" ]; then
     exit "$status"
 fi
-
 if [ "${ROUND:-0}" -ge 50 ]; then
-    echo "not done after 50 rounds: submit the script again to go on" >&2
+    echo "not done after 50 restarts: submit the script again to go on" >&2
     exit "$status"
 fi
 # Inside a job, flux speaks to the job's own instance: its parent is the cluster's.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sundsbo_mpi.cli.flags import flags
 
+if TYPE_CHECKING:
     from sundsbo_mpi.campaign.performing import Manner
 
-C = TypeVar("C", bound="Callable[..., Any]")
-
-_FLAGS = (
+campaign_options = flags(
     click.option(
         "--launcher",
         metavar="'mpirun -n {n}'",
@@ -28,11 +25,6 @@ _FLAGS = (
     ),
     click.option("--dry-run", is_flag=True, help="Print the commands, or the array's script."),
 )
-
-
-def campaign_options(command: C) -> C:
-    """Give a command these flags."""
-    return reduce(lambda found, option: option(found), reversed(_FLAGS), command)
 
 
 def manner_of(options: dict[str, Any]) -> Manner:

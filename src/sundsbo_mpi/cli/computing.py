@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sundsbo_mpi.cli.flags import flags
 from sundsbo_mpi.comm.transports import TRANSPORTS
 from sundsbo_mpi.config.tables import ON_FAILURE, ON_NAN
 
@@ -32,7 +32,7 @@ class Interval(click.ParamType[tuple[int, float]]):
             self.fail(f"{text}: expected iterations, as in 100, or seconds, as in 600s", param, ctx)
 
 
-_MACHINE = (
+machine_options = flags(
     click.option("--device", metavar="auto|cpu|cuda", help="Where each agent computes."),
     click.option(
         "--place", is_flag=True, help="Choose each rank's agent so that few links cross nodes."
@@ -73,7 +73,7 @@ _MACHINE = (
         help="Timeline of all agents for ui.perfetto.dev.",
     ),
 )
-_CHECKPOINT = (
+checkpoint_options = flags(
     click.option(
         "--checkpoint",
         metavar="DIR",
@@ -87,16 +87,6 @@ _CHECKPOINT = (
         help="Iterations, or seconds, between checkpoints; 600s unless given.",
     ),
 )
-
-
-def machine_options(command: C) -> C:
-    """Give a command the flags of how a run computes."""
-    return reduce(lambda found, option: option(found), reversed(_MACHINE), command)
-
-
-def checkpoint_options(command: C) -> C:
-    """Give a command the flags of checkpoints."""
-    return reduce(lambda found, option: option(found), reversed(_CHECKPOINT), command)
 
 
 def given(flags: dict[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sundsbo_mpi.cli.flags import flags
 from sundsbo_mpi.cli.named import Named
 from sundsbo_mpi.errors import UsageError
 
@@ -67,7 +67,7 @@ class _Writer(click.Command):
 
 
 _NUMBER = click.IntRange(1)
-_SHARED = (
+_shared = flags(
     click.option("--topology", metavar="FILE", type=click.Path(), help="Weight matrix or graph."),
     click.option(
         "--agents", type=_NUMBER, metavar="N", help="Ranks; by default those of the topology."
@@ -121,11 +121,6 @@ _SHARED = (
 _GPUS_PER_NODE = click.option(
     "--gpus-per-node", "gpus", type=_NUMBER, metavar="N", help="GPUs of each node."
 )
-
-
-def _shared(function: C) -> C:
-    """Give a command the flags that all schedulers have."""
-    return reduce(lambda found, option: option(found), reversed(_SHARED), function)
 
 
 @command.command(cls=_Writer)

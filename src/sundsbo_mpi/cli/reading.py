@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sundsbo_mpi.cli.flags import flags
 from sundsbo_mpi.topology import FORMATS, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-_OPTIONS = (
+_FLAGS = flags(
     click.option(
         "--format",
         "form",
@@ -36,6 +37,4 @@ def reading_options(command: Callable[..., T]) -> Callable[..., T]:
     ) -> T:
         return command(*args, reading=Reading(form, weights, undirected), **options)
 
-    for option in reversed(_OPTIONS):
-        read = option(read)
-    return read
+    return _FLAGS(read)

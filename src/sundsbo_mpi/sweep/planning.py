@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,16 @@ class Planner:
 
     def _method(self, own: tuple[str, ...]) -> str:
         """Return the name of a trial's method, after which tables for methods are chosen."""
-        options = self.sweep.options
-        below = Request(preset=options.preset, file=options.config)
         over = assignments((*self.sweep.command, *own))
-        named = merge({"algorithm": resolve(below).algorithm}, self.sweep.tables, over)
+        named = merge({"algorithm": {"name": self._usual_method}}, self.sweep.tables, over)
         return str(named["algorithm"]["name"])
+
+    @cached_property
+    def _usual_method(self) -> str:
+        """The method of all trials that name none."""
+        options = self.sweep.options
+        below = resolve(Request(preset=options.preset, file=options.config))
+        return str(below.algorithm["name"])
 
     def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
         config = replace(config, run=replace(config.run, seed=seed))

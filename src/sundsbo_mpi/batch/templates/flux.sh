@@ -22,10 +22,5 @@
 {% include "begin.sh" %}
 
 {% include "round.sh" %}
-
-if [ "${ROUND:-0}" -ge {{ batch.again }} ]; then
-    echo "not done after {{ batch.again }} rounds: submit the script again to go on" >&2
-    exit "$status"
-fi
 # Inside a job, flux speaks to the job's own instance: its parent is the cluster's.
 flux --parent batch --env=ROUND=$((${ROUND:-0} + 1)) {{ path | word }} || exit "$status"

@@ -15,9 +15,4 @@
 {% include "begin.sh" %}
 
 {% include "round.sh" %}
-
-if [ "${ROUND:-0}" -ge {{ batch.again }} ]; then
-    echo "not done after {{ batch.again }} rounds: submit the script again to go on" >&2
-    exit "$status"
-fi
 qsub -v ROUND=$((${ROUND:-0} + 1)) {{ path | word }} || exit "$status"

@@ -25,3 +25,7 @@ fi
 if [ "$status" -ne 85 ] || [ -n "$ended" ]; then
     exit "$status"
 fi
+if [ "{{ "${" ~ scheduler.rounds }}:-0}" -ge {{ batch.again }} ]; then
+    echo "not done after {{ batch.again }} restarts: submit the script again to go on" >&2
+    exit "$status"
+fi

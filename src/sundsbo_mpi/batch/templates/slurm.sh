@@ -46,9 +46,4 @@ export SRUN_CPUS_PER_TASK={{ need.cores }} # srun does not take it from the job
 
 {% endif %}
 {% include "round.sh" %}
-
-if [ "${SLURM_RESTART_COUNT:-0}" -ge {{ batch.again }} ]; then
-    echo "not done after {{ batch.again }} restarts: submit the script again to go on" >&2
-    exit "$status"
-fi
 scontrol requeue "$SLURM_JOB_ID" || exit "$status"
