@@ -155,6 +155,12 @@ def test_the_steps_are_listed_with_the_one_in_question_first():
     )
 
 
+@pytest.mark.parametrize("odd", ["x", "theta"])
+def test_the_step_furthest_above_its_default_is_listed_before_the_one_in_question(odd):
+    said = Case(**{f"step_{odd}": 50.0}).explained(Trouble("y", 0, 3, of_point=False))
+    assert f"a step that is too long (step_{odd} = 50, step_y = " in said
+
+
 def test_where_a_loss_grows_too_the_steps_come_before_the_network():
     case = Case(W=0.05 * bench.uneven() + 0.95 * np.eye(AGENTS))
     for k in range(30):

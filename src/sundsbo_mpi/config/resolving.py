@@ -3,9 +3,7 @@
 From weakest to strongest: the program's defaults, the defaults of the task and data set, the
 settings of an earlier run, a preset, a configuration file, the command's flags, ``--set
 table.key=value``.  Presets, files and ``--set`` are TOML, or read as TOML, with the tables ``run``,
-``topology``, ``task``, ``algorithm`` and ``output``.  A preset or configuration file may serve
-several methods: a table such as ``[algorithm."sparkle-*"]`` holds for the methods whose names
-match, over what stands in ``[algorithm]`` itself.
+``topology``, ``task``, ``algorithm`` and ``output``.
 """
 
 from __future__ import annotations
@@ -13,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sundsbo_mpi.algorithms import METHODS, method
+from sundsbo_mpi.algorithms import method
 from sundsbo_mpi.config.likeness import fitting, settings_of
+from sundsbo_mpi.config.method_tables import for_method, refuse_method_tables
 from sundsbo_mpi.config.settings import (
     Layer,
     assignments,
@@ -30,7 +28,7 @@ from sundsbo_mpi.config.settings import (
     task_defaults,
 )
 from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import unknown
 from sundsbo_mpi.tasks import load_task
 
 TABLES = ("run", "topology", "task", "algorithm", "output")
@@ -146,12 +144,8 @@ def resolved(request: Request, stored: Layer | None = None) -> Resolved:
     known = {table: parameters(table, target) for table, target in targets.items()}
     if request.like:
         asked[0] = Source(asked[0].origin, fitting(asked[0].settings, names, known))
-    own = task_defaults(names["task"], named["task"].get("dataset"), task_class)
-    own = for_method(names["algorithm"], own)
-    # Task defaults may speak of options that another method does not have.
-    shared = {k: v for k, v in own.get("algorithm", {}).items() if k in known["algorithm"]}
-    of_task = Source("task default", {**own, "algorithm": shared})
-    defaults = (Source("program default", PROGRAM_DEFAULTS), of_task)
+    own = _defaults(names, named["task"].get("dataset"), task_class, known["algorithm"])
+    defaults = (Source("program default", PROGRAM_DEFAULTS), Source("task default", own))
     settings = merge(*(layer.settings for layer in (*defaults, *asked)))
     made = {
         table: complete(table, target, _nameless(settings.get(table, {})))
@@ -163,10 +157,39 @@ def resolved(request: Request, stored: Layer | None = None) -> Resolved:
     return Resolved(config, defaults, tuple(asked))
 
 
+def usual_options(config: Config, task_class: type) -> dict[str, Any]:
+    """Return the options of a configuration's method as defaults alone have them.
+
+    Args:
+        config: Which task, data set and method.
+        task_class: The task's class, whose defaults are taken into account.
+    """
+    names = {table: getattr(config, table)["name"] for table in ("task", "algorithm")}
+    options = method(names["algorithm"]).options
+    known = parameters("algorithm", options)
+    own = _defaults(names, config.task.get("dataset"), task_class, known)
+    return complete("algorithm", options, own["algorithm"])
+
+
+def _defaults(
+    names: Mapping[str, str], dataset: str | None, task_class: type, known: Mapping[str, Any]
+) -> Layer:
+    """Return the defaults of a task; they may speak of options that another method does not have.
+
+    Args:
+        names: Of the task and the method.
+        dataset: What is asked for, if anything.
+        task_class: The task's class.
+        known: The options of the method.
+    """
+    own = for_method(names["algorithm"], task_defaults(names["task"], dataset, task_class))
+    return {**own, "algorithm": {k: v for k, v in own.get("algorithm", {}).items() if k in known}}
+
+
 def _layers(request: Request, stored: Layer | None) -> list[Source]:
     """Return what is asked for, from the weakest layer to the strongest."""
     sets = assignments(request.sets)
-    _refuse_tables(sets)
+    refuse_method_tables(sets)
     layers = [Source("checkpoint", stored)] if stored else []
     if request.preset:
         layers.append(Source(f"preset {request.preset}", preset(request.preset)))
@@ -182,50 +205,3 @@ def _layers(request: Request, stored: Layer | None) -> list[Source]:
 
 def _nameless(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key != "name"}
-
-
-def for_method(name: str, layer: Layer) -> Layer:
-    """Lay the tables for methods of this name over the layer's table ``algorithm``.
-
-    Raises:
-        UsageError: a pattern matches no method at all, or its table has a key that is an option
-            of none that it matches.
-    """
-    chosen: dict[str, Any] = {}
-    matching: dict[str, Any] = {}
-    for key, value in layer.get("algorithm", {}).items():
-        if isinstance(value, dict) and _matches(key):
-            _check_keys(key, value)
-            matching |= value if fnmatchcase(name, key) else {}
-        elif isinstance(value, dict) and any(sign in key for sign in "*?["):
-            raise UsageError(
-                f'[algorithm."{key}"] is for no method: correct the pattern '
-                "('sundsbo-mpi list' names the methods)."
-            )
-        elif isinstance(value, dict) and "-" in key:  # which names of methods have, and no option
-            raise unknown("method of a table in [algorithm]", key, METHODS)
-        else:
-            chosen[key] = value
-    return {**layer, "algorithm": chosen | matching}
-
-
-def _matches(pattern: str) -> list[str]:
-    return [known for known in METHODS if fnmatchcase(known, pattern)]
-
-
-def _check_keys(pattern: str, table: Mapping[str, Any]) -> None:
-    """Refuse keys that no method of the pattern has, also where this run's is another one."""
-    options = [parameters("algorithm", METHODS[name].options) for name in _matches(pattern)]
-    known = {key for of_one in options for key in of_one}
-    if odd := next((key for key in table if key not in known), None):
-        raise unknown(f'setting of [algorithm."{pattern}"]', odd, known)
-
-
-def _refuse_tables(sets: Layer) -> None:
-    """Refuse tables for methods in ``--set``, where they would win over later settings."""
-    for key, value in sets.get("algorithm", {}).items():
-        if isinstance(value, dict) and _matches(key):
-            raise UsageError(
-                f"--set algorithm.{key} is a table for methods, which belongs into a configuration "
-                "file: set its keys one by one, as in algorithm.step_x=0.1."
-            )

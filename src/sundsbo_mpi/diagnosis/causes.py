@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.composition.compressors import COMPRESSORS
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.schedules import as_schedule
+from sundsbo_mpi.config.resolving import usual_options
 from sundsbo_mpi.diagnosis.growth import Growth
 from sundsbo_mpi.diagnosis.health import NotFiniteError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm
@@ -110,14 +111,15 @@ class Diagnosis:
             return [*descent, *compression, steps, *weights]
         return [*compression, *weights, *descent, steps]
 
-    def _steps(self, k: int) -> dict[str, float]:
-        """The steps λ^k by the variable of the option that sets them."""
+    def _steps(self, k: int, options: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """The steps λ^k of the run, or of other options, by the variable whose option sets them."""
         agents, iterations = self._agents, max(1, self._config.run.iterations)
+        options = self._options if options is None else options
         return {
             option.removeprefix("step_"): as_schedule(
                 option, value, agents=agents, iterations=iterations
             )(k)
-            for option, value in self._options.items()
+            for option, value in options.items()
             if option.startswith("step_")
         }
 
@@ -152,8 +154,11 @@ class Diagnosis:
         return [f"gamma = {penalty.gamma:.3g} is not below 1/(2 L2) = {most:.3g}"]
 
     def _steps_as_they_are(self, first: str, k: int) -> str:
+        """Name the step first that is furthest above its default, else that of a variable."""
         steps = self._steps(k)
-        ordered = sorted(steps, key=lambda v: v != first)
+        usual = self._steps(k, usual_options(self._config, type(self._task)))
+        above = {v: max(1.0, round(step / (usual[v] or step), 3)) for v, step in steps.items()}
+        ordered = sorted(steps, key=lambda v: (-above[v], v != first))
         values = ", ".join(f"step_{v} = {steps[v]:.3g}" for v in ordered)
         return f"a step that is too long ({values}): try a tenth"
 
