@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 from docutils import nodes
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
@@ -203,10 +204,16 @@ def settings() -> Rows:
             if param is None:
                 param = shown.get({"format": "form"}.get(field.name, field.name))
             flag = _code(param.opts[0]) if param else ""
-            about = getattr(param, "help", "") or ""
+            about = getattr(param, "help", "") or _attribute(options, field.name)
             setting = _code(f"{table}.{field.name}")
             rows.append((setting, flag, f"`{_default(field.default)}`", about))
     return rows
+
+
+def _attribute(owner: type, name: str) -> str:
+    """Return the docstring below an attribute in the source of its class."""
+    lines = ModuleAnalyzer.for_module(owner.__module__).find_attr_docs()
+    return " ".join(lines.get((owner.__name__, name), [])).replace("``", "`").strip()
 
 
 def _oracles(price: Any) -> str:

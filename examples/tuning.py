@@ -117,7 +117,10 @@ def load(name):
 
 
 def compare(run_file):
-    """Print the cross-validated accuracy of what a run found, and of what a grid search finds."""
+    """Print the cross-validated accuracy with what a run found, and with what a grid search does.
+
+    The run's own ``test_accuracy`` is another: of y, to which every agent has only lent its rows.
+    """
     from sklearn.model_selection import GridSearchCV, cross_val_score
 
     with h5py.File(run_file) as run:
@@ -126,10 +129,11 @@ def compare(run_file):
     inputs, labels = load(options["data"])
     tuned = GradientClassifier(rate, penalty, options["steps"])
     score = cross_val_score(tuned, inputs, labels).mean()
-    print(f"the run: rate {rate:.3g}, penalty {penalty:.3g}: accuracy {100 * score:.1f} %")
+    print("accuracy of one model, cross-validated on the rows of all agents together, with what")
+    print(f"the run found, rate {rate:.3g} and penalty {penalty:.3g}: {100 * score:.1f} %")
     grid = {"rate": [0.01, 0.1, 1.0, 10.0], "penalty": [0.001, 0.01, 0.1, 1.0]}
     search = GridSearchCV(tuned, grid).fit(inputs, labels)
-    print(f"grid search: {search.best_params_}: accuracy {100 * search.best_score_:.1f} %")
+    print(f"a grid search found, {search.best_params_}: {100 * search.best_score_:.1f} %")
 
 
 if __name__ == "__main__":

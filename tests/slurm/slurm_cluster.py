@@ -10,6 +10,8 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 CORES = 8
 """That the node pretends to have: jobs of several agents run on any machine."""
 CREDENTIAL_SECONDS = 5
@@ -135,7 +137,7 @@ def daemon(words, folder, environment):
 
 
 def until(met, what, seconds=START_SECONDS):
-    """Wait until something is met; a hang is a failure."""
+    """Wait until something is met; a hang is a failure, of which ``what`` tells when called."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -143,7 +145,8 @@ def until(met, what, seconds=START_SECONDS):
                 return
         except subprocess.CalledProcessError:  # nobody answers yet
             pass
-        assert time.monotonic() < end, f"{what}: not after {seconds} s"
+        if time.monotonic() > end:
+            pytest.fail(f"{what() if callable(what) else what}: not after {seconds} s")
         time.sleep(0.3)
 
 

@@ -109,16 +109,25 @@ class Jobs:
             assert self.state(number) not in OVER, self.log(number)
             return (self.folder / f"{name}.h5").exists()
 
-        until(met, "the run file", JOB_SECONDS)
+        until(met, lambda: f"the run file, {self.told(number)}", JOB_SECONDS)
 
     def state(self, number):
         return self.slurm.job(number)["JobState"]
 
     def ended(self, number):
         """Wait for a job that comes no more; return its state, its status and its restarts."""
-        until(lambda: self.state(number) in OVER, f"the end of {number}", JOB_SECONDS)
+        until(
+            lambda: self.state(number) in OVER,
+            lambda: f"the end of {self.told(number)}",
+            JOB_SECONDS,
+        )
         job = self.slurm.job(number)
         return job["JobState"], int(job["ExitCode"].split(":")[0]), int(job["Restarts"])
+
+    def told(self, number):
+        """Return what the controller says of a job, and what the jobs of this folder printed."""
+        logs = [f"{p.name}: {p.read_text(errors='replace')}" for p in self.folder.glob("*.log")]
+        return "\n".join([self.slurm("scontrol", "show", "job", number), *logs])
 
     def log(self, number):
         """Return what a job printed."""

@@ -199,9 +199,9 @@ def test_tuning_compares_with_a_grid_search(data, tmp_path, capsys):
         kept.attrs["config"] = json.dumps({"task": {**data["tuning"], "steps": 10}})
         kept["final/x"] = np.log([[0.5, 0.01]] * AGENTS)
     example("tuning").compare(tmp_path / "run.h5")
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("the run: rate 0.5, penalty 0.01: accuracy 9")
-    assert second.startswith("grid search: {'penalty': ")
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("the run found, rate 0.5 and penalty 0.01: 9")
+    assert second.startswith("a grid search found, {'penalty': ")
 
 
 def test_fewshot_learns_features_that_serve_new_classes(data):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.runfile import RunData
 
+PARTS = {"train": "training", "validation": "validation"}
 WRITTEN_UP_TO = 25
 """Agents and classes whose counts stand in the picture."""
 BLACK = "#000001"
@@ -34,7 +35,7 @@ def histograms(run: RunData) -> list[tuple[str, Markup]]:
         counts = run.agents_info.get(name)
         if counts is None or not counts.size:
             continue
-        part = name.partition("_")[0].replace("train", "training")
+        part = PARTS[name.partition("_")[0]]
         told = (
             f"Numbers of {part} samples by agent and class, {counts.min()} to {counts.max()}; the "
             "table of agents has them in figures."
@@ -51,10 +52,9 @@ def agents_table(run: RunData) -> Lines:
     info = run.agents_info
     columns: dict[str, Any] = {"agent": range(run.agent_count)}
     columns |= {name: info[name].tolist() for name in ("host", "device", "threads")}
-    columns |= {
-        "training": info["train_samples"].tolist(),
-        "validation": info["validation_samples"].tolist(),
-    }
+    held = {part: info[f"{part}_samples"] for part in ("train", "validation")}
+    if any(counts.any() for counts in held.values()):  # else the task does not tell
+        columns |= {PARTS[part]: counts.tolist() for part, counts in held.items()}
     counts = info.get(LABEL_COUNTS[0])
     if counts is not None:
         columns["training samples by class"] = [", ".join(map(str, own)) for own in counts.tolist()]
