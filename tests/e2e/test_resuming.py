@@ -95,7 +95,7 @@ def test_what_cannot_be_resumed_is_refused_in_one_sentence(mpirun, topology, tmp
     assert mpirun(3, *first, *keep).returncode == 0
     before = (tmp_path / "run.h5").read_bytes(), sorted((tmp_path / "saved").iterdir())
     cases = [
-        (2, ("resume", "saved"), "3 agents but 2 ranks were started: use mpirun -n 3"),
+        (2, ("resume", "saved"), "3 agents but 2 ranks started: use mpirun -n 3"),
         (3, ("resume", "nowhere"), "there is no checkpoint in 'nowhere'"),
         (3, ("resume", "saved", "--iterations", 10), "has done 20 already"),
         (3, ("resume", "saved", "--set", "run.dtype=float32"), "run.dtype is 'float32', but"),

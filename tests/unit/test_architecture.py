@@ -16,8 +16,9 @@ MODULE_LINES, FUNCTION_LINES = 250, 40
 LAYERS = [
     name
     for row in (
-        "errors durable clock randomness versions heap texttable csvfile statistics options",
-        "outgoing runfile topology datasets",
+        "errors durable clock randomness versions heap wording texttable csvfile statistics",
+        "options",
+        "outgoing runfile metric_names topology datasets",
         "tasks composition algorithms",
         "comm config ranks",
         "diagnosis agent checkpoint measuring tracing",

@@ -10,13 +10,15 @@ import pytest
 from rich.console import Console
 
 from sundsbo_mpi.batch import program
-from sundsbo_mpi.campaign import running
+from sundsbo_mpi.campaign import naming, running
 from sundsbo_mpi.campaign.performing import Manner, Performer
 from sundsbo_mpi.campaign.running import State, files_of
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.paper import experiment
 from sundsbo_mpi.reproduce.plan import Wish, check, jobs
 from sundsbo_mpi.reproduce.results import collect
+from sundsbo_mpi.reproduce.topologies import write_topology
+from sundsbo_mpi.topology import BUILDERS, write_weights
 
 LAUNCHER = "mpirun -n {n}"
 DIGITS = ('task.dataset="digits"',)
@@ -110,6 +112,37 @@ def test_the_same_run_of_two_tables_is_one_file(tmp_path):
     two = jobs(experiment("dccr"), wish(tmp_path, only=("cr=0.3",)))
     assert [job.path for job in one] == [job.path for job in two]
     assert len(running.missing([*one, *two])) == 4
+
+
+@pytest.mark.parametrize("name", ["dctopo", "hrvtopo", "dcnum", "thm-gap"])
+def test_a_written_topology_makes_no_other_run(tmp_path, name):
+    before, after = [], []
+    for found in (before, after):
+        for job in jobs(experiment(name), Wish(tmp_path, seeds=1)):
+            found.append(job.path)
+            write_topology(job.topology_file, job.agents, job.topology)
+    assert before == after
+
+
+def test_another_topology_under_the_same_name_makes_other_runs(tmp_path):
+    (job, *_) = before = plan(tmp_path)
+    job.prepare()
+    assert [job.path for job in plan(tmp_path)] == [job.path for job in before]
+    job.topology_file.unlink()
+    write_weights(BUILDERS["complete"](job.agents), str(job.topology_file))
+    assert not {job.path for job in plan(tmp_path)} & {job.path for job in before}
+
+
+def test_another_task_file_under_the_same_name_makes_other_runs(tmp_path):
+    source = tmp_path / "mine.py"
+    text = "from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning as Mine\n"
+    source.write_text(text)
+    sets = (*DIGITS, f'task.name="{source}:Mine"')
+    before = {job.path for job in plan(tmp_path, sets=sets)}
+    assert all(path.name.startswith("Mine_sun-dsbo-") for path in before)
+    source.write_text(f"{text}# mended\n")
+    naming._source.cache_clear()  # by a process that ends
+    assert not {job.path for job in plan(tmp_path, sets=sets)} & before
 
 
 def test_finished_runs_are_reused(tmp_path, started):

@@ -430,7 +430,7 @@ def test_what_no_iterate_depends_on_and_the_length_may_change(config):
 
 def test_another_number_of_ranks_is_refused(tmp_path):
     require_agents(manifest(), tmp_path, AGENTS)
-    with pytest.raises(UsageError, match="has 3 agents but 4 ranks were started: use mpirun -n 3"):
+    with pytest.raises(UsageError, match="has 3 agents but 4 ranks started: use mpirun -n 3"):
         require_agents(manifest(), tmp_path, 4)
 
 

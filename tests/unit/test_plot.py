@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from sundsbo_mpi.cli.plot import command
 from sundsbo_mpi.compare.curves import labels
 from sundsbo_mpi.compare.groups import apart, group
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.pictures.figures import choose_metric, choose_metrics
+from sundsbo_mpi.metric_names import choose_metric, choose_metrics
+from sundsbo_mpi.pictures.figures import style
 from sundsbo_mpi.pictures.labels import plain
 from sundsbo_mpi.pictures.mean_curves import mean_curve
 from sundsbo_mpi.runfile import RunFile, read_run
@@ -257,6 +259,14 @@ def test_runs_keep_apart_in_the_legend(tmp_path, drawn):
     lines = drawn[0].axes[0].get_lines()[::2]
     assert len({line.get_color() for line in lines}) == 3
     assert len({line.get_marker() for line in lines}) == 3
+
+
+def test_curves_differ_in_colour_or_marker():
+    looks = [(style(number)["color"], style(number)["marker"]) for number in range(56)]
+    assert len(set(looks)) == 56
+    for one, other in pairwise(looks):
+        assert one[0] != other[0]
+        assert one[1] != other[1]
 
 
 def test_without_matplotlib(tmp_path, monkeypatch):

@@ -217,6 +217,8 @@ def test_tuning_never_looks_at_the_test_data(started, monkeypatch, tmp_path):
     reproduce(monkeypatch, *short, "--tune")
     found = tomllib.loads((tmp_path / "reproduction/tuned/hyper-cleaning.toml").read_text())
     assert found["algorithm"]["sun-dsbo-gt"]["step_y"] == pytest.approx(0.02)
+    # Of equal ones, which differ in step_x alone, the first counts.
+    assert found["algorithm"]["sun-dsbo-gt"]["step_x"] == pytest.approx(0.03)
 
 
 def test_an_interruption_is_told(monkeypatch, tmp_path):

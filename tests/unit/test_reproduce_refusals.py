@@ -82,6 +82,12 @@ def test_tuning_without_a_finished_trial_writes_no_steps():
     assert not Path("reproduction/tuned").exists()
 
 
+def test_tuning_without_validation_data_writes_no_steps(finished, monkeypatch):
+    monkeypatch.setattr(fake_runs, "METRICS", ("test_accuracy", "a", "b", "c"))
+    refuse("no trial has finished", *SHORT, "--tune")
+    assert not Path("reproduction/tuned").exists()
+
+
 @pytest.mark.parametrize("damage", [b"algorithm = 3", b"[algorithm", b"\xff\xfe"])
 def test_damaged_tuned_steps(finished, damage):
     path = Path("reproduction/tuned/hyper-cleaning.toml")
@@ -90,6 +96,14 @@ def test_damaged_tuned_steps(finished, damage):
     for flag in ("--tuned", "--tune"):
         refuse("hyper-cleaning.toml", *SHORT, flag)
     assert path.read_bytes() == damage
+
+
+def test_a_damaged_topology():
+    path = Path("reproduction/topologies/ring_n10_self-weight-0.5.npz")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"damaged")
+    refuse("ring_n10_self-weight-0.5.npz", *SHORT)
+    assert not Path("reproduction/runs").exists()
 
 
 def test_places_that_cannot_be_written(finished):

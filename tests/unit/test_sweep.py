@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from sundsbo_mpi.batch import program
-from sundsbo_mpi.campaign import process, running
+from sundsbo_mpi.campaign import naming, process, running
 from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.sweep import command
 from sundsbo_mpi.config.resolving import Request, resolve
@@ -80,7 +80,7 @@ def sweep(*arguments, more="", text=SWEEP):
     Path("steps.toml").write_text(text.format(more=more))
     words = ["steps.toml", *arguments]
     sys.argv[1:] = ["sweep", *words]
-    for kept in (planning._weights, planning._source):  # by a process that ends
+    for kept in (planning._weights, naming._source):  # by a process that ends
         kept.cache_clear()
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0
@@ -284,6 +284,7 @@ def test_a_metric_that_is_not_measured_is_refused_after_one_run(started):
     with pytest.raises(UsageError) as error:
         sweep(more="metric = 'valid_accuracy'")
     assert "test_accuracy" not in str(error.value)
+    refuse(r"unknown sweep\.metric", "--collect", more="metric = 'valid_accuracy'")
 
 
 def test_runs_that_diverge_or_fail_do_not_count_and_are_not_tried_again(started, monkeypatch):

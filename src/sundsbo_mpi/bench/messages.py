@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from sundsbo_mpi.algorithms.single_level import SingleLevel
 from sundsbo_mpi.composition.composed import Composed
 from sundsbo_mpi.composition.compression import Compressed
@@ -15,6 +17,8 @@ from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.composition.rounding import WIRE_BYTES, Rounded
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.wrapped import Wrapped
+from sundsbo_mpi.config.tables import DTYPES
+from sundsbo_mpi.errors import unknown
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
@@ -26,6 +30,17 @@ class Sizes(NamedTuple):
     x: int
     y: int
     itemsize: int = 4
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of one of a run's numbers.
+
+    Raises:
+        UsageError: runs have no such dtype.
+    """
+    if dtype not in DTYPES:
+        raise unknown("dtype", dtype, DTYPES)
+    return np.dtype(dtype).itemsize
 
 
 class Blank:

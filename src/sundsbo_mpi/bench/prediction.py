@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sundsbo_mpi.algorithms import METHODS, Horizon, by_default
+from sundsbo_mpi.algorithms import METHODS, Horizon, by_default, method
 from sundsbo_mpi.algorithms.sending import built, require_steady
 from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import OTHER, Load, Model, load
@@ -140,3 +140,17 @@ def _built(name: str, given: Mapping[str, Any], network: Placed) -> Algorithm:
 def decentralised() -> tuple[str, ...]:
     """Return the methods that send anything."""
     return tuple(name for name, entry in METHODS.items() if by_default(entry).rounds)
+
+
+def senders(names: Sequence[str]) -> Sequence[str]:
+    """Return the methods of these names, or without any names all that send anything.
+
+    Raises:
+        UsageError: there is none of a name, or it sends nothing.
+    """
+    sending = decentralised()
+    for name in names:
+        method(name)
+        if name not in sending:
+            raise UsageError(f"{name} sends nothing: name a decentralised method.")
+    return names or sending

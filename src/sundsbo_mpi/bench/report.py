@@ -13,6 +13,7 @@ from sundsbo_mpi.bench.parts import ALL
 from sundsbo_mpi.bench.record import NOTHING
 from sundsbo_mpi.summary import library
 from sundsbo_mpi.texttable import DASH, seconds, size, table
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,7 +41,7 @@ def _facts(bench: Bench) -> Text:
     nodes = len(np.unique(ranks["node"]))
     bound = ", ".join(dict.fromkeys(ranks["cores"].tolist()))
     return Text(
-        f"{len(ranks['host'])} ranks on {nodes} node{'s' * (nodes != 1)} (cores {bound}); "
+        f"{number_of(len(ranks['host']), 'rank')} on {number_of(nodes, 'node')} (cores {bound}); "
         f"{about['topology']}; {library(str(about['mpi_library']))}; {about['repeats']} repeats"
     )
 
@@ -137,4 +138,4 @@ def _compared(predicted: float, measured: float) -> str:
 
 
 def _sent(sent: Sent) -> str:
-    return f"{sent.name}: {sent.rounds} round{'s' * (sent.rounds != 1)}, {size(sent.bytes)}"
+    return f"{sent.name}: {number_of(sent.rounds, 'round')}, {size(sent.bytes)}"

@@ -28,6 +28,7 @@ from sundsbo_mpi.ranks.job import agree_on, do_together
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.texttable import console
 from sundsbo_mpi.topology import BUILDERS, Mixing, Reading, read_weights
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.bench.messages import Sizes
@@ -99,8 +100,9 @@ def _read(request: Request, agents: int) -> tuple[Mixing, tuple[str, ...]]:
     weights = loaded.weights
     if weights.agents != agents:
         raise UsageError(
-            f"{request.topology} has {weights.agents} agents but {agents} ranks were started: use "
-            f"mpirun -n {weights.agents}, or leave --topology out for a ring of the ranks."
+            f"{request.topology} has {number_of(weights.agents, 'agent')} but "
+            f"{number_of(agents, 'rank')} started: use mpirun -n {weights.agents}, or leave "
+            "--topology out for a ring of the ranks."
         )
     said = (ALONE,) if agents == 1 else () if weights.steady else (CHANGES,)
     return weights, (*loaded.notes, *said)

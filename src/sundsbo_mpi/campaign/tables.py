@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.texttable import table
+from sundsbo_mpi.texttable import DASH, number, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from sundsbo_mpi.statistics import Spread
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,13 @@ class Table:
 def rich_table(made: Table) -> RenderableType:
     """Return the table for the terminal; of its words only the last column is broken."""
     return table(made.header, made.rows, title=made.title, words=made.words, whole=made.words - 1)
+
+
+def spread_text(value: Spread, show: Callable[[float], str] = number) -> str:
+    """Write a mean, and its deviation where that is known; a dash where there is no mean."""
+    if math.isnan(value.mean):
+        return DASH
+    return show(value.mean) + (f" ± {show(value.std)}" if math.isfinite(value.std) else "")
 
 
 def markdown(heading: str, paragraphs: Iterable[str], tables: Sequence[Table]) -> str:

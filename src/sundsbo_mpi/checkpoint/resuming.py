@@ -14,6 +14,7 @@ from sundsbo_mpi.checkpoint.moment import Expected, Moment, read_moment
 from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.errors import LONGEST, AgreedError, UsageError, brief, printable
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     import torch
@@ -115,8 +116,8 @@ def require_agents(stored: Manifest, directory: Path, ranks: int) -> None:
     """
     if ranks != (left := len(stored.about.numbers)):
         raise UsageError(
-            f"the checkpoint in '{directory}' has {left} agents but {ranks} ranks were started: "
-            f"use mpirun -n {left}."
+            f"the checkpoint in '{directory}' has {number_of(left, 'agent')} but "
+            f"{number_of(ranks, 'rank')} started: use mpirun -n {left}."
         )
 
 

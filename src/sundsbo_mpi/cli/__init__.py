@@ -104,7 +104,7 @@ def main() -> None:
     try:
         status = sundsbo_mpi.main(standalone_mode=False)
     except click.ClickException as error:
-        _refuse(error.format_message())
+        _refuse(_with_advice(error))
     except AgreedError as error:
         _leave_together(str(error), USAGE_STATUS)
     except DivergedError as error:
@@ -119,6 +119,14 @@ def main() -> None:
             importlib.import_module("sundsbo_mpi.comm.ending").abort(error)
         raise
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _with_advice(error: click.ClickException) -> str:
+    """Return what click has to say, and, where it offers no other name, who knows more."""
+    said, context = error.format_message(), getattr(error, "ctx", None)
+    if context is None or said.endswith("?"):
+        return said
+    return f"{said.rstrip('.')}; see '{context.command_path} --help'."
 
 
 def _leave_together(sentence: str, status: int) -> NoReturn:

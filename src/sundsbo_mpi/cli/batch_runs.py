@@ -16,6 +16,7 @@ from sundsbo_mpi.config.methods import network, suited
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.config.tables import NOT_SHARED
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.config.resolving import Config
@@ -55,8 +56,8 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
     weights = _weights(config.topology)
     if agents not in (None, weights.agents):
         raise UsageError(
-            f"{config.topology.file} has {weights.agents} agents, but --agents is {agents}: leave "
-            "--agents out, or take another topology."
+            f"{config.topology.file} has {number_of(weights.agents, 'agent')}, but --agents "
+            f"is {agents}: leave --agents out, or take another topology."
         )
     mixed, _ = suited(config, weights)
     output, saved = Path(f"{stem}.h5"), Path(f"{stem}.saved")

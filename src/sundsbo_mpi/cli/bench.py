@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.cli.flags import file_option, overwrite_option, topology_option
+from sundsbo_mpi.cli.integers import PAYLOAD_TEXT, Integers, payload_option, with_commas
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.options import require_integer
@@ -14,24 +16,24 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
 
 SIZES = "4,1024,16384,262144,1048576,4194304"
-PAYLOAD = "50000,238510"
 LARGEST = 2**30
-"""Bytes of a message, and numbers of a variable."""
+"""Bytes of a message."""
 
 
 @click.command()
-@click.option(
-    "--topology", metavar="FILE", type=click.Path(), help="Whose links are measured; else a ring."
-)
+@topology_option(help="Whose links are measured; else a ring.")
 @reading_options
 @click.option(
-    "--sizes", default=SIZES, show_default=True, metavar="BYTES,...", help="Of the messages."
-)
-@click.option(
-    "--payload",
-    default=PAYLOAD,
+    "--sizes",
+    type=Integers("4,1024"),
+    default=SIZES,
     show_default=True,
-    metavar="D_X,D_Y",
+    metavar="BYTES,...",
+    help="Of the messages.",
+)
+@payload_option(
+    default=PAYLOAD_TEXT,
+    show_default=True,
     help="Lengths of x and y in the iterations that are checked.",
 )
 @click.option(
@@ -39,14 +41,11 @@ LARGEST = 2**30
 )
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--gpu-direct", is_flag=True, help="Hand GPU buffers to MPI too; it may crash.")
-@click.option(
-    "--output",
-    metavar="FILE.h5",
-    type=click.Path(),
-    help="File for predict and compare; else none.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
-def command(sizes: str, payload: str, reading: Reading, **others: Any) -> None:
+@file_option(help="File for predict and compare; else none.")
+@overwrite_option(help="Replace the file if it exists.")
+def command(
+    sizes: tuple[int, ...], payload: tuple[int, int], reading: Reading, **others: Any
+) -> None:
     """Measure what exchanges between neighbours cost on these ranks.
 
     \b
@@ -67,57 +66,25 @@ def command(sizes: str, payload: str, reading: Reading, **others: Any) -> None:
     """  # noqa: D301  (click takes the character \b, not a backslash)
     require_integer("--repeats", others["repeats"], 1)
     checked = {"sizes": _sizes(sizes), "reading": reading, **others}
-    lengths_of_both = lengths(payload)
     from sundsbo_mpi.comm.world import load_mpi
 
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
     from sundsbo_mpi.bench.messages import Sizes
     from sundsbo_mpi.bench.session import Request, bench
 
-    bench(Request(payload=Sizes(*lengths_of_both), **checked))
+    bench(Request(payload=Sizes(*payload), **checked))
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    found = integers("--sizes", text)
-    for size in found:
+def _sizes(given: tuple[int, ...]) -> tuple[int, ...]:
+    for size in given:
         require_integer("a message of --sizes", size, 4, LARGEST)
         if size % 4:
             raise UsageError(
                 f"--sizes has {size} bytes: expected multiples of 4, as messages are of float32."
             )
-    if len(set(found)) < 2:
+    if len(set(given)) < 2:
         raise UsageError(
-            f"--sizes {text}: expected two sizes or more, without which latency and bandwidth "
-            "cannot be told apart."
+            f"--sizes {with_commas(given)}: expected two sizes or more, without which latency and "
+            "bandwidth cannot be told apart."
         )
-    return tuple(sorted(set(found)))
-
-
-def lengths(payload: str) -> tuple[int, int]:
-    """Read the lengths of x and y.
-
-    Raises:
-        UsageError: they are not two integers above 0.
-    """
-    found = integers("--payload", payload)
-    if len(found) != 2:
-        raise UsageError(
-            f"--payload {payload}: expected the lengths of x and y, such as {PAYLOAD}."
-        )
-    for length in found:
-        require_integer("a length of --payload", length, 1, LARGEST)
-    return found[0], found[1]
-
-
-def integers(flag: str, text: str) -> tuple[int, ...]:
-    """Read integers between commas.
-
-    Raises:
-        UsageError: they are something else.
-    """
-    try:
-        return tuple(int(item) for item in text.split(","))
-    except ValueError:
-        raise UsageError(
-            f"{flag} is '{text}': expected whole numbers between commas, such as 4,1024."
-        ) from None
+    return tuple(sorted(set(given)))

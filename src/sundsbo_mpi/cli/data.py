@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from sundsbo_mpi.cli.flags import data_dir_option
 from sundsbo_mpi.cli.named import Named
 
 
@@ -20,9 +21,7 @@ class _ListByDefault(Named):
         return super().parse_args(ctx, args)
 
 
-_data_dir = click.option(
-    "--data-dir", metavar="DIR", type=click.Path(), help="Directory laid out as torchvision does."
-)
+_data_dir = data_dir_option(help="Directory laid out as torchvision does.")
 
 
 @click.group(name="data", cls=_ListByDefault, kind="command of data")
@@ -89,9 +88,7 @@ def check(name: str, data_dir: str | None) -> None:
 
 @command.command()
 @click.argument("name")
-@click.option(
-    "--data-dir", required=True, metavar="DIR", type=click.Path(), help="Where to store the files."
-)
+@data_dir_option(required=True, help="Where to store the files.")
 @click.option("--mirror", metavar="URL", help="Directory to fetch from, instead of the public one.")
 def fetch(name: str, data_dir: str, mirror: str | None) -> None:
     """Fetch a data set that is missing, incomplete or damaged.

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from sundsbo_mpi.cli.flags import overwrite_option, runs_argument
 from sundsbo_mpi.errors import UsageError
 
 
 @click.command()
-@click.argument("runs", metavar="RUN.h5...", nargs=-1, required=True, type=click.Path())
+@runs_argument
 @click.option(
     "--csv", metavar="DIR", type=click.Path(path_type=Path), help="Write tables as CSV files."
 )
@@ -23,7 +24,7 @@ from sundsbo_mpi.errors import UsageError
     type=click.Path(path_type=Path),
     help="Write scalars over the iterations for 'tensorboard --logdir DIR'.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace what an earlier export wrote.")
+@overwrite_option(help="Replace what an earlier export wrote.")
 def command(runs: tuple[str, ...], overwrite: bool, **folders: Path | None) -> None:
     """Write runs as CSV, as Parquet or for TensorBoard, each run to its own folder below DIR.
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sundsbo_mpi.cli.flags import flags
+from sundsbo_mpi.cli.flags import flags, overwrite_option, topology_option
 from sundsbo_mpi.cli.named import Named
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ class _Writer(click.Command):
 
 _NUMBER = click.IntRange(1)
 _shared = flags(
-    click.option("--topology", metavar="FILE", type=click.Path(), help="Weight matrix or graph."),
+    topology_option(help="Weight matrix or graph."),
     click.option(
         "--agents", type=_NUMBER, metavar="N", help="Ranks; by default those of the topology."
     ),
@@ -115,7 +116,7 @@ _shared = flags(
         type=click.Path(),
         help="The script; by default after its name.",
     ),
-    click.option("--overwrite", is_flag=True, help="Replace the script if it exists."),
+    overwrite_option(help="Replace the script if it exists."),
     click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAGS OF RUN...]"),
 )
 _GPUS_PER_NODE = click.option(
@@ -201,5 +202,5 @@ def _write(kind: str, words: list[str], options: dict[str, Any]) -> None:
     files = f"{first.output}, checkpoints in {first.checkpoint}"
     if len(runs) > 1:
         files = f"{len(runs)} runs, {first.output} to {last.output}"
-    click.echo(f"wrote {path}: {batch.agents} agents, {files}")
+    click.echo(f"wrote {path}: {number_of(batch.agents, 'agent')}, {files}")
     click.echo(f"submit with: {scheduler.submit} {shlex.quote(str(path))}")

@@ -39,7 +39,7 @@ def command() -> None:
     from sundsbo_mpi.config.settings import presets
     from sundsbo_mpi.tasks import TASKS
     from sundsbo_mpi.texttable import console as new_console
-    from sundsbo_mpi.topology import BUILDERS, SEQUENCES
+    from sundsbo_mpi.topology import topologies
 
     console = new_console()
     console.print(_algorithms())
@@ -51,7 +51,7 @@ def command() -> None:
         ("estimators", ESTIMATORS),
         ("techniques of a variable (--set algorithm.x=NAME)", TECHNIQUES),
         ("16-bit messages (--set algorithm.wire=NAME)", WIRE_DTYPES),
-        ("topologies", BUILDERS | SEQUENCES),
+        ("topologies", topologies()),
         ("presets", presets()),
     ):
         console.print(f"[bold]{title}[/bold]: {', '.join(names)}")

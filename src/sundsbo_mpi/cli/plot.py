@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from sundsbo_mpi.cli.flags import runs_argument
+
 
 @click.command()
-@click.argument("runs", metavar="RUN.h5...", nargs=-1, required=True, type=click.Path())
+@runs_argument
 @click.option(
     "-o",
     "--output",
@@ -40,7 +42,8 @@ def command(runs: tuple[str, ...], output: Path, metrics: tuple[str, ...], apart
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.compare import groups
     from sundsbo_mpi.compare.curves import draw_groups
-    from sundsbo_mpi.pictures.figures import check_picture, choose_metrics
+    from sundsbo_mpi.metric_names import choose_metrics
+    from sundsbo_mpi.pictures.figures import check_picture
     from sundsbo_mpi.runfile import read_run
 
     check_picture(output)

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sundsbo_mpi.cli.bench import PAYLOAD, integers, lengths
+from sundsbo_mpi.cli.flags import set_option, task_option
+from sundsbo_mpi.cli.integers import PAYLOAD, PAYLOAD_TEXT, Integers, payload_option
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.options import require_integer, require_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sundsbo_mpi.bench.messages import Sizes
     from sundsbo_mpi.bench.model import Model
-    from sundsbo_mpi.bench.prediction import Prediction, Refused
+    from sundsbo_mpi.bench.prediction import Asked, Placed, Prediction, Refused
     from sundsbo_mpi.topology import Mixing, Reading
 
-ITEMSIZES = {"float32": 4, "float64": 8}
+    Agents = tuple[int, ...] | None
 
 
 @click.command()
@@ -34,15 +35,18 @@ ITEMSIZES = {"float32": 4, "float64": 8}
     help="Weights, or with --agents a kind.",
 )
 @reading_options
-@click.option("--agents", metavar="N,...", help="Make the topology NAME for so many agents.")
+@click.option(
+    "--agents",
+    type=Integers("100,1000"),
+    metavar="N,...",
+    help="Make the topology NAME for so many agents.",
+)
 @click.option(
     "--model", required=True, metavar="BENCH.h5", type=click.Path(), help="From bench --output."
 )
-@click.option("--payload", metavar="D_X,D_Y", help=f"Lengths of x and y; else {PAYLOAD}.")
-@click.option("--task", metavar="NAME|FILE.py:CLASS", help="Whose x and y are sent.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Of the task or algorithm."
-)
+@payload_option(help=f"Lengths of x and y; else {PAYLOAD_TEXT}.")
+@task_option(help="Whose x and y are sent.")
+@set_option(help="Of the task or algorithm.")
 @click.option("--dtype", default="float32", show_default=True, metavar="float32|float64")
 @click.option("--algorithm", "methods", multiple=True, metavar="NAME", help="Else all methods.")
 @click.option("--transport", default="auto", show_default=True, metavar="NAME")
@@ -64,7 +68,7 @@ ITEMSIZES = {"float32": 4, "float64": 8}
     help="Write the numbers there too.",
 )
 def command(
-    topology: str, agents: str | None, reading: Reading, csv_file: Path | None, **how: Any
+    topology: str, agents: Agents, reading: Reading, csv_file: Path | None, **how: Any
 ) -> None:
     """Predict the cost of an iteration on networks that are not at hand.
 
@@ -82,70 +86,77 @@ def command(
     exchange: overlap and the work of compressing are left out. Methods have their own default
     options but for --set. Neither MPI nor torch is needed, but for the sizes of a --task.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.bench.prediction import Prediction
+    from sundsbo_mpi.bench.prediction import Prediction, Refused, placed
     from sundsbo_mpi.bench.tabulating import render_predictions
     from sundsbo_mpi.csvfile import check_csv, write_csv
     from sundsbo_mpi.texttable import console
 
-    _check(how)
     if csv_file is not None:
         check_csv(csv_file)
+    own = [text for text in how["sets"] if text.strip().startswith("algorithm.")]
+    asked = _asked(how, own)
     model = _model(how["model"], how["transport"], how["buffers"])
-    found, refused = [], {}
-    for one in _predictions(model, _networks(topology, agents, reading), how):
-        if isinstance(one, Prediction):
-            found.append(one)
-        else:
-            refused[one.method] = one.reason
-    if refused and (how["named"] or not found):
+    ranks_per_node = how["ranks_per_node"] or model.ranks_per_node
+    networks = (placed(W, ranks_per_node) for W in _networks(topology, agents, reading))
+    results = list(_predictions(model, networks, asked))
+    found = [one for one in results if isinstance(one, Prediction)]
+    refused = {one.method: one.reason for one in results if isinstance(one, Refused)}
+    if refused and (how["methods"] or not found):
         raise UsageError(next(iter(refused.values())))
     if csv_file is not None:
         columns = [field.name for field in fields(Prediction)]
         write_csv(csv_file, list(map(asdict, found)), columns)
-    console().print(render_predictions(found, refused, how["own"]))
+    console().print(render_predictions(found, refused, own))
 
 
-def _check(how: dict[str, Any]) -> None:
-    """Refuse what is out of range, and name the methods."""
-    from sundsbo_mpi.algorithms import method
-    from sundsbo_mpi.bench.prediction import decentralised
+def _predictions(
+    model: Model, networks: Iterable[Placed], asked: Callable[[int], Asked]
+) -> Iterator[Prediction | Refused]:
+    from sundsbo_mpi.bench.prediction import predict, require_measured
+
+    for network in networks:
+        require_measured(model, network)
+        yield from predict(model, network, asked(network.agents))
+
+
+def _asked(how: Mapping[str, Any], own: Sequence[str]) -> Callable[[int], Asked]:
+    """Return what is asked about a network of so many agents.
+
+    Raises:
+        UsageError: a flag is out of range, names what there is not, or contradicts another.
+    """
+    from sundsbo_mpi.bench.prediction import Asked, senders
+    from sundsbo_mpi.config.settings import assignments
 
     require_number("--gradient-seconds", how["gradient_seconds"], 0)
     if how["ranks_per_node"] is not None:
         require_integer("--ranks-per-node", how["ranks_per_node"], 1)
-    if how["dtype"] not in ITEMSIZES:
-        raise unknown("dtype", how["dtype"], ITEMSIZES)
-    if how["task"] and how["payload"]:
+    methods, options = senders(how["methods"]), assignments(own).get("algorithm", {})
+    sizes = _sizes(how, tuple(text for text in how["sets"] if text not in own))
+    return lambda agents: Asked(methods, sizes(agents), how["gradient_seconds"], options)
+
+
+def _sizes(how: Mapping[str, Any], of_task: tuple[str, ...]) -> Callable[[int], Sizes]:
+    from sundsbo_mpi.bench.messages import Sizes, itemsize
+
+    size = itemsize(how["dtype"])
+    if not how["task"]:
+        if of_task:
+            raise UsageError(
+                f"--set {of_task[0]} is for the options of a --task, which was not named: name it, "
+                "or leave the setting out."
+            )
+        x, y = how["payload"] or PAYLOAD
+        return lambda _: Sizes(x, y, size)
+    if how["payload"]:
         raise UsageError("got --task and --payload: the task has its own sizes, leave one out.")
-    how["own"] = tuple(text for text in how["sets"] if text.strip().startswith("algorithm."))
-    how["sets"] = tuple(text for text in how["sets"] if text not in how["own"])
-    if how["sets"] and not how["task"]:
-        raise UsageError(
-            f"--set {how['sets'][0]} is for the options of a --task, which was not named: name it, "
-            "or leave the setting out."
-        )
-    how["named"] = bool(how["methods"])
-    for name in how["methods"]:
-        method(name)
-    sending = decentralised()
-    if silent := [name for name in how["methods"] if name not in sending]:
-        raise UsageError(f"{silent[0]} sends nothing: name a decentralised method.")
-    how["methods"] = how["methods"] or sending
 
+    def of_agents(agents: int) -> Sizes:
+        from sundsbo_mpi.bench.task_sizes import task_sizes
 
-def _predictions(
-    model: Model, networks: Iterable[Mixing], how: Mapping[str, Any]
-) -> Iterator[Prediction | Refused]:
-    from sundsbo_mpi.bench.prediction import Asked, placed, predict, require_measured
-    from sundsbo_mpi.config.settings import assignments
+        return Sizes(*task_sizes(how["task"], of_task, agents), size)
 
-    options = assignments(how["own"]).get("algorithm", {})
-    for weights in networks:
-        network = placed(weights, how["ranks_per_node"] or model.ranks_per_node)
-        require_measured(model, network)
-        sizes = _sizes(how, weights.agents)
-        asked = Asked(how["methods"], sizes, how["gradient_seconds"], options)
-        yield from predict(model, network, asked)
+    return of_agents
 
 
 def _model(path: str, transport: str, buffers: str) -> Model:
@@ -163,9 +174,9 @@ def _model(path: str, transport: str, buffers: str) -> Model:
     return bench.model(transport, buffers)
 
 
-def _networks(topology: str, agents: str | None, reading: Reading) -> Iterator[Mixing]:
+def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixing]:
     """Read the weights, or make them for each number of agents."""
-    from sundsbo_mpi.topology import BUILDERS, SEQUENCES, read_weights
+    from sundsbo_mpi.topology import builder_of, read_weights
 
     if agents is None:
         loaded = read_weights(topology, reading)
@@ -173,27 +184,12 @@ def _networks(topology: str, agents: str | None, reading: Reading) -> Iterator[M
             click.echo(note, err=True)
         yield loaded.weights
         return
-    known = BUILDERS | SEQUENCES
-    if topology not in known:
-        raise unknown("topology to make for --agents (a file has its own number)", topology, known)
-    needed = [
-        p for p in inspect.signature(known[topology]).parameters.values() if p.default is p.empty
-    ]
+    build = builder_of(topology, "topology to make for --agents (a file has its own number)")
+    needed = [p for p in inspect.signature(build).parameters.values() if p.default is p.empty]
     if len(needed) > 1:  # beside the number of agents
         raise UsageError(
             f"the topology {topology} has options that must be given: write it to a file with "
             f"'sundsbo-mpi topology {topology}', and give the file without --agents."
         )
-    for number in integers("--agents", agents):
-        yield known[topology](number)
-
-
-def _sizes(how: Mapping[str, Any], agents: int) -> Sizes:
-    from sundsbo_mpi.bench.messages import Sizes
-
-    itemsize = ITEMSIZES[how["dtype"]]
-    if how["task"]:
-        from sundsbo_mpi.bench.task_sizes import task_sizes
-
-        return Sizes(*task_sizes(how["task"], how["sets"], agents), itemsize)
-    return Sizes(*lengths(how["payload"] or PAYLOAD), itemsize)
+    for number in agents:
+        yield build(number)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from sundsbo_mpi.cli.flags import overwrite_option
+
 
 @click.command()
 @click.argument("run", metavar="RUN.h5", type=click.Path(path_type=Path))
@@ -16,7 +18,7 @@ import click
     type=click.Path(path_type=Path),
     help="Sound run file; by default RUN-repaired.h5.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output, or RUN.h5 itself.")
+@overwrite_option(help="Replace the output, or RUN.h5 itself.")
 def command(run: Path, output: Path | None, overwrite: bool) -> None:
     """Keep what is whole in a run file that is damaged, or whose run was killed.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sundsbo_mpi.cli.flags import overwrite_option
 from sundsbo_mpi.errors import UsageError
 
 SUFFIXES = (".html", ".htm")
@@ -21,7 +22,7 @@ SUFFIXES = (".html", ".htm")
     type=click.Path(path_type=Path),
     help="Where to write the page.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the page if it is there already.")
+@overwrite_option(help="Replace the page if it is there already.")
 def command(run: str, output: Path, overwrite: bool) -> None:
     """Write one run as a page: what ran, network, data, curves, cost, how to repeat it.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sundsbo_mpi.cli.campaigns import campaign_options, manner_of
+from sundsbo_mpi.cli.flags import data_dir_option, folder_option, preset_option, set_option
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,19 +42,12 @@ class Steps:
 @click.option("--only", multiple=True, metavar="CONDITION", help="Such as H=0.1; may be repeated.")
 @click.option("--methods", metavar="NAME,...", help="Only these methods, separated by commas.")
 @click.option("--iterations", type=click.IntRange(1), metavar="K", help="In place of the paper's.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting of all runs."
-)
-@click.option("--preset", metavar="NAME", help="In place of the table's own preset.")
-@click.option(
-    "--data-dir", metavar="DIR", type=click.Path(), help="Where the data sets' files are."
-)
-@click.option(
-    "--out",
-    metavar="DIR",
+@set_option(help="Any setting of all runs.")
+@preset_option(help="In place of the table's own preset.")
+@data_dir_option(help="Where the data sets' files are.")
+@folder_option(
     default="reproduction",
     show_default=True,
-    type=click.Path(path_type=Path, file_okay=False),
     help="Of run files, topologies and comparisons.",
 )
 @click.option("--tuned", is_flag=True, help="With steps chosen on validation data.")
@@ -196,12 +190,13 @@ def _choose(experiment: Experiment, trials: Sequence[Trial], wish: Wish, console
     from sundsbo_mpi.campaign.tables import markdown, rich_table
     from sundsbo_mpi.reproduce import tuning
 
-    table = tuning.trials_table(trials)
+    results = tuning.results(trials)
+    table = tuning.trials_table(results)
     console.print(rich_table(table))
     assert experiment.tuning is not None
     path = tuning.tuned_path(wish.directory, experiment.tuning.name)
     base = wish.preset or experiment.preset
-    tuning.write_tuned(path, base, tuning.best(trials), shlex.join(sys.argv[1:]))
+    tuning.write_tuned(path, base, tuning.best(results), shlex.join(sys.argv[1:]))
     page = markdown(f"{path.stem}: choice of steps", (), [table])
     path.with_suffix(".md").write_text(page, encoding="utf-8")
     console.print(f"wrote {path}", markup=False)

@@ -9,6 +9,14 @@ import click
 
 from sundsbo_mpi.cli.beginning import begin, require_filled
 from sundsbo_mpi.cli.computing import checkpoint_options, given, machine_options
+from sundsbo_mpi.cli.flags import (
+    file_option,
+    iterations_option,
+    overwrite_option,
+    print_config_option,
+    set_option,
+    topology_option,
+)
 from sundsbo_mpi.cli.reading import reading_options
 
 if TYPE_CHECKING:
@@ -17,29 +25,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path())
-@click.option("--iterations", type=int, metavar="K", help="Go on to so many iterations in all.")
-@click.option(
-    "--topology",
-    metavar="FILE",
-    type=click.Path(),
-    help="Where the weights are now, or others to go on over.",
-)
+@iterations_option(help="Go on to so many iterations in all.")
+@topology_option(help="Where the weights are now, or others to go on over.")
 @reading_options
 @machine_options
-@click.option(
-    "--output",
-    metavar="FILE.h5",
-    type=click.Path(),
-    help="A new run file; by default the run's own goes on.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace the new run file, or trace, if it exists.")
+@file_option(help="A new run file; by default the run's own goes on.")
+@overwrite_option(help="Replace the new run file, or trace, if it exists.")
 @checkpoint_options
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="A setting; may be repeated."
-)
-@click.option(
-    "--print-config", is_flag=True, help="Start nothing: print the settings it would have."
-)
+@set_option(help="A setting; may be repeated.")
+@print_config_option(help="Start nothing: print the settings it would have.")
 def command(
     directory: str, reading: Reading, sets: tuple[str, ...], print_config: bool, **flags: Any
 ) -> int:

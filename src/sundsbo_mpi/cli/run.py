@@ -9,6 +9,17 @@ import click
 
 from sundsbo_mpi.cli.beginning import begin, require_filled
 from sundsbo_mpi.cli.computing import checkpoint_options, given, machine_options
+from sundsbo_mpi.cli.flags import (
+    data_dir_option,
+    file_option,
+    iterations_option,
+    overwrite_option,
+    preset_option,
+    print_config_option,
+    set_option,
+    task_option,
+    topology_option,
+)
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.topology import Reading
 
@@ -19,21 +30,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--topology",
-    metavar="FILE",
-    type=click.Path(),
-    help="Weight matrix or graph; its size is the number of ranks.",
-)
+@topology_option(help="Weight matrix or graph; its size is the number of ranks.")
 @reading_options
-@click.option("--task", metavar="NAME|FILE.py:CLASS", help="Problem to solve.")
+@task_option(help="Problem to solve.")
 @click.option("--dataset", metavar="NAME", help="Data set of the task.")
-@click.option(
-    "--data-dir", metavar="DIR", type=click.Path(), help="Where the data set's files are."
-)
+@data_dir_option(help="Where the data set's files are.")
 @click.option("--algorithm", metavar="NAME", help="Method; 'sundsbo-mpi list' names them.")
 @click.option("--estimator", metavar="NAME", help="minibatch, momentum or storm.")
-@click.option("--iterations", type=int, metavar="K", help="Number of iterations.")
+@iterations_option(help="Number of iterations.")
 @click.option("--seed", type=int, metavar="S", help="Of everything random.")
 @click.option("--eval-every", type=int, metavar="M", help="Iterations between evaluations.")
 @click.option("--dtype", metavar="float32|float64", help="Of all variables and messages.")
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--save-final", is_flag=True, help="Keep every agent's last iterate in the run file.")
 @machine_options
-@click.option("--preset", metavar="NAME", help="Settings in the package, such as paper/toy.")
+@preset_option(help="Settings in the package, such as paper/toy.")
 @click.option(
     "--config",
     metavar="FILE.toml",
@@ -55,19 +59,13 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="The settings of an earlier run, below all others.",
 )
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
+@set_option(help="Any setting; may be repeated.")
+@print_config_option(
+    help="Start nothing: print all settings and where each is from, as a file for --config."
 )
-@click.option(
-    "--print-config",
-    is_flag=True,
-    help="Start nothing: print all settings and where each is from, as a file for --config.",
-)
-@click.option(
-    "--output", metavar="FILE.h5", type=click.Path(), help="Run file; by default a new name."
-)
+@file_option(help="Run file; by default a new name.")
 @checkpoint_options
-@click.option("--overwrite", is_flag=True, help="Replace the run file, or trace, if it exists.")
+@overwrite_option(help="Replace the run file, or trace, if it exists.")
 def command(reading: Reading, sets: tuple[str, ...], print_config: bool, **flags: Any) -> int:
     """Run a decentralised method; each MPI rank is one agent.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sundsbo_mpi.cli.campaigns import campaign_options, manner_of
+from sundsbo_mpi.cli.flags import folder_option, set_option
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,15 +46,8 @@ setting as best.toml for 'sundsbo-mpi --config'.
 
 @click.command(epilog=HOW)
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting of all runs."
-)
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Of run files and tables; by default the file's name without .toml.",
-)
+@set_option(help="Any setting of all runs.")
+@folder_option(help="Of run files and tables; by default the file's name without .toml.")
 @campaign_options
 @click.option(
     "--after",

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sundsbo_mpi.cli.flags import set_option
 from sundsbo_mpi.cli.named import Named
 from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,9 +77,7 @@ def _class_name(stem: str) -> str:
 @command.command()
 @click.argument("task", metavar="FILE.py:CLASS")
 @click.option("--agents", type=int, default=4, show_default=True, metavar="N", help="How many.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="TABLE.KEY=VALUE", help="Any setting; may be repeated."
-)
+@set_option(help="Any setting; may be repeated.")
 def check(task: str, agents: int, sets: tuple[str, ...]) -> int:
     """Test a task: the forms of what it returns, its gradients, its batches, what it costs.
 
@@ -92,7 +92,7 @@ def check(task: str, agents: int, sets: tuple[str, ...]) -> int:
     from sundsbo_mpi.taskcheck import Verdict, check_task
 
     findings = check_task(task, agents, sets)
-    _print(f"{task}, {agents} agent{'s' * (agents != 1)}", findings)
+    _print(f"{task}, {number_of(agents, 'agent')}", findings)
     failed = any(finding.verdict is Verdict.FAIL for finding in findings)
     return FAILED_STATUS if failed else 0
 
@@ -112,3 +112,6 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
     counts = Counter(finding.verdict for finding in findings)
     named = ((Verdict.FAIL, "failed"), (Verdict.REMARK, "remarked on"), (Verdict.PASS, "passed"))
     screen.print(", ".join(f"{counts[v]} {word}" for v, word in named if counts[v]), markup=False)
+    for finding in findings:  # again, since traces may have moved the table out of sight
+        if finding.verdict is Verdict.FAIL:
+            screen.print(f"{finding.what}: {finding.said}", markup=False)

@@ -1,7 +1,6 @@
 """``sundsbo-mpi topology``: write, convert, check and draw weight matrices.
 
-There is one subcommand for every function in ``BUILDERS`` and ``SEQUENCES``; its parameters are the
-options.
+There is one subcommand for every function of ``topologies``; its parameters are the options.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
+from sundsbo_mpi.cli.integers import Integers
 from sundsbo_mpi.cli.named import Named
 from sundsbo_mpi.cli.reading import reading_options
 from sundsbo_mpi.topology import (
-    BUILDERS,
     RULES,
     SEQUENCES,
     Mixing,
     Reading,
     read_weights,
     reweighted,
+    topologies,
     write_weights,
 )
 from sundsbo_mpi.topology.graphs import BY_DEGREES
@@ -40,14 +40,6 @@ def _number(text: str) -> float:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError):
         raise click.BadParameter(f"got '{text}', expected a number such as 0.5 or 1/3.") from None
-
-
-def _integers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(item) for item in text.split(","))
-    except ValueError:
-        message = f"got '{text}', expected whole numbers between commas, such as 1,3."
-        raise click.BadParameter(message) from None
 
 
 @click.group(name="topology", cls=Named, kind="topology")
@@ -191,7 +183,7 @@ def _option(parameter: inspect.Parameter, hint: Any) -> click.Option:
     types: dict[Any, tuple[Any, str]] = {
         int: (int, "N"),
         float: (_number, "NUMBER"),
-        tuple[int, ...]: (_integers, "I,J,..."),
+        tuple[int, ...]: (Integers("1,3"), "I,J,..."),
     }
     reader, metavar = types[kind if kind in types else get_args(kind)[0]]
     option: dict[str, Any] = {"type": reader, "metavar": metavar, "help": text}
@@ -202,5 +194,5 @@ def _option(parameter: inspect.Parameter, hint: Any) -> click.Option:
     return click.Option(["--" + parameter.name.replace("_", "-")], **option)
 
 
-for _name, _build in (BUILDERS | SEQUENCES).items():
+for _name, _build in topologies().items():
     command.add_command(_builder_command(_name, _build))

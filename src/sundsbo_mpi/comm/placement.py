@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.wording import number_of
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -68,7 +69,7 @@ def _notes(requested: str, shared: Sequence[Node]) -> list[str]:
     first = shared[0]
     count = len({gpu for gpus in first.gpus for gpu in gpus})
     where = _few([node.name for node in shared])
-    facts = f"{len(first.gpus)} ranks but {count} GPU{'s' * (count != 1)} on {where}"
+    facts = f"{len(first.gpus)} ranks but {number_of(count, 'GPU')} on {where}"
     if requested == "cuda":
         return [f"warning: {facts}: they are shared round-robin, and each step waits for the other"]
     return [f"{facts}: running on the CPU there; --device cuda shares the GPUs round-robin"]
@@ -76,7 +77,7 @@ def _notes(requested: str, shared: Sequence[Node]) -> list[str]:
 
 def _few(names: Sequence[str]) -> str:
     others = len(names) - 1
-    return f"{names[0]} and {others} more node{'s' * (others != 1)}" if others else names[0]
+    return f"{names[0]} and {number_of(others, 'more node')}" if others else names[0]
 
 
 def fair_threads(mine: Collection[int], everyone: Sequence[Collection[int]]) -> int:
@@ -110,7 +111,7 @@ def crowded(
         if any(len(set(allowed)) < cores for allowed in everyone):
             helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
     unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
-    fact = f"{ranks} ranks take turns on {cores} core{'s' * (cores != 1)}"
+    fact = f"{ranks} ranks take turns on {number_of(cores, 'core')}"
     advice = "timings say little"
     if unset:
         advice += f", and ranks disturb each other less with {' '.join(unset)} in the environment"

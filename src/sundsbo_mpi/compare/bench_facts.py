@@ -12,6 +12,7 @@ import numpy as np
 from sundsbo_mpi.bench.record import NOTHING, Bench, Key
 from sundsbo_mpi.compare.environment import counted, hosts_and_devices, library_and_versions
 from sundsbo_mpi.compare.reading import NamedBench
+from sundsbo_mpi.wording import number_of
 
 SETTINGS = ("topology", "repeats", "payload_x", "payload_y")
 
@@ -46,8 +47,8 @@ def remarks(benches: Sequence[NamedBench]) -> list[str]:
         common = ", ".join(map(str, common_sizes(found))) or "none"
         said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
     return said + [
-        f"'{named.path}' was timed while {ranks} ranks took turns on {cores} core"
-        f"{'s' * (cores != 1)} of one node."
+        f"'{named.path}' was timed while {ranks} ranks took turns on "
+        f"{number_of(cores, 'core')} of one node."
         for named in benches
         for ranks, cores in _crowded(named.bench)
     ]

@@ -22,7 +22,7 @@ from sundsbo_mpi.compare.bench_facts import (
 )
 from sundsbo_mpi.compare.quantities import PERCENT, PLAIN, RATES, SECONDS, Units, line
 from sundsbo_mpi.compare.reading import NamedBench
-from sundsbo_mpi.compare.tables import Lines, known, warnings
+from sundsbo_mpi.compare.tables import Rows, known, warnings
 from sundsbo_mpi.texttable import DASH, table
 
 
@@ -30,7 +30,7 @@ def render(benches: Sequence[NamedBench], remarks: Sequence[str]) -> RenderableT
     """Show what was measured where, and the times that the benches have in common."""
     found = [named.bench for named in benches]
     numbers = ["", *(str(named.number) for named in benches)]
-    told: list[tuple[str, Lines]] = [
+    told: list[tuple[str, Rows]] = [
         (f"messages of {size} bytes (median of the slowest rank)", _times(found, size))
         for size in ends(found)
     ]
@@ -80,14 +80,14 @@ def _compared(benches: Sequence[NamedBench]) -> RenderableType:
     return table(("", "topology", "ranks", "hosts", "file"), lines, title="compared", words=5)
 
 
-def _times(benches: Sequence[Bench], size: int) -> Lines:
+def _times(benches: Sequence[Bench], size: int) -> Rows:
     return [
         _line(words(key), (slowest(bench, key, size) for bench in benches), SECONDS)
         for key in all_keys(benches)
     ]
 
 
-def _pairs(benches: Sequence[Bench]) -> Lines:
+def _pairs(benches: Sequence[Bench]) -> Rows:
     lines = []
     for kind in (SAME, OTHER):
         for name, units in (("latency_s", SECONDS), ("bandwidth", RATES)):
@@ -104,7 +104,7 @@ def _of_pairs(bench: Bench, name: str, kind: str) -> float:
     return float(np.median(values)) if values.size else math.nan
 
 
-def _links(benches: Sequence[Bench]) -> Lines:
+def _links(benches: Sequence[Bench]) -> Rows:
     fits = [
         {(*key, kind): fit for key, of in b.links.items() for kind, fit in of.items()}
         for b in benches
@@ -124,7 +124,7 @@ def _links(benches: Sequence[Bench]) -> Lines:
     return lines
 
 
-def _checks(benches: Sequence[Bench]) -> Lines:
+def _checks(benches: Sequence[Bench]) -> Rows:
     names = dict.fromkeys(sent.name for bench in benches for sent in bench.methods)
     ways = dict.fromkeys(way for bench in benches for way in bench.checks)
     lines = []
@@ -148,7 +148,7 @@ def _check(bench: Bench, name: str, way: tuple[str, str]) -> tuple[float, float]
     return float(bench.checks[way].measured[place]), float(bench.checks[way].predicted[place])
 
 
-def _differing(benches: Sequence[Bench], facts: Callable[[Bench], dict[str, str]]) -> Lines:
+def _differing(benches: Sequence[Bench], facts: Callable[[Bench], dict[str, str]]) -> Rows:
     found = [facts(bench) for bench in benches]
     names = dict.fromkeys(name for of_bench in found for name in of_bench)
     lines = [(name, *(of_bench.get(name, DASH) for of_bench in found)) for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.pictures.figures import (
     DASHED,
     axis_label,
@@ -71,7 +72,7 @@ def labels(groups: Sequence[Group]) -> list[str]:
 
 def _draw(panels: Sequence[Axes], group: Group, name: str, look: dict[str, Any]) -> None:
     draw_mean(panels, mean_curve(group.runs, name), look)
-    local = f"{name}_local"
+    local = local_name(name)
     if all(local in run.curves for run in group.runs):
         curve = mean_curve(group.runs, local)._replace(std=None)
         draw_mean(panels, curve, {"color": look["color"], **DASHED})
@@ -83,7 +84,7 @@ def _legend(figure: Figure, axes: Axes, groups: Sequence[Group], metrics: Sequen
 
     handles, names = axes.get_legend_handles_labels()
     runs = [run for group in groups for run in group.runs]
-    if any(f"{name}_local" in run.curves for name in metrics for run in runs):
+    if any(local_name(name) in run.curves for name in metrics for run in runs):
         handles.append(Line2D([], [], color="0.4", **DASHED))
         names.append("dashed: mean of the agents' own models")
     if len(runs) > len(groups):

@@ -9,6 +9,7 @@ from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.compare.differences import of_configuration, of_environment
 from sundsbo_mpi.compare.groups import Group
 from sundsbo_mpi.compare.targets import Aim, last, reached
+from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.runfile import RunData
 from sundsbo_mpi.texttable import DASH
 
@@ -62,7 +63,7 @@ def _got(run: RunData, aim: Aim) -> dict[str, Any]:
     return {
         "metric": aim.metric,
         "last": last(run, aim.metric),
-        "last_local": last(run, f"{aim.metric}_local"),
+        "last_local": last(run, local_name(aim.metric)),
         **{f"last_consensus_{v}": last(run, f"consensus/{v}") for v in run.consensus},
         "target": aim.target,
         **{f"{name}_to_target": value for name, value in to_target.items()},

@@ -18,11 +18,12 @@ from sundsbo_mpi.compare.groups import Group
 from sundsbo_mpi.compare.quantities import BYTES, PLAIN, SECONDS, Units, line
 from sundsbo_mpi.compare.scaling import Step, scaling
 from sundsbo_mpi.compare.targets import Aim, last, reached
+from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.pictures.figures import axis_label
 from sundsbo_mpi.statistics import Spread, spread
 from sundsbo_mpi.texttable import number, table
 
-Lines: TypeAlias = Sequence[Sequence[str]]
+Rows: TypeAlias = Sequence[Sequence[str]]
 """Each a name and one text per group."""
 
 
@@ -76,7 +77,7 @@ def _compared(groups: Sequence[Group]) -> RenderableType:
     return table(("", "agents", "hosts", "seeds", "files"), lines, title="compared", words=5)
 
 
-def _sent(costs: Sequence[Sequence[Cost]]) -> Lines:
+def _sent(costs: Sequence[Sequence[Cost]]) -> Rows:
     return [
         _line("time", costs, lambda one: one.seconds, SECONDS),
         *(_line(f"{kind} bytes", costs, _of_kind(kind), BYTES) for kind in KINDS),
@@ -86,7 +87,7 @@ def _sent(costs: Sequence[Sequence[Cost]]) -> Lines:
     ]
 
 
-def _split(costs: Sequence[Sequence[Cost]]) -> Lines:
+def _split(costs: Sequence[Sequence[Cost]]) -> Rows:
     inside = [phase for phase in PHASES if phase != OUTSIDE]
     return [
         *(_line(phase, costs, _of_phase(phase), SECONDS) for phase in inside),
@@ -120,7 +121,7 @@ def _title(aim: Aim) -> str:
     )
 
 
-def _reached(groups: Sequence[Group], aim: Aim) -> Lines:
+def _reached(groups: Sequence[Group], aim: Aim) -> Rows:
     variables = dict.fromkeys(v for group in groups for run in group.runs for v in run.consensus)
     done = [[reached(run, aim) for run in group.runs] for group in groups]
     counts = [f"{sum(r is not None for r in of_group)} of {len(of_group)}" for of_group in done]
@@ -133,7 +134,7 @@ def _reached(groups: Sequence[Group], aim: Aim) -> Lines:
 
     return [
         line("averaged model", at_the_end(aim.metric)),
-        line("agents' own models", at_the_end(f"{aim.metric}_local")),
+        line("agents' own models", at_the_end(local_name(aim.metric))),
         *(line(f"consensus {v}", at_the_end(f"consensus/{v}")) for v in variables),
         ("runs that reach it", *counts),
         line("iterations to it", to("iterations")),

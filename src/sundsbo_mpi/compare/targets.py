@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.pictures.figures import choose_metric
+from sundsbo_mpi.metric_names import choose_metric
 from sundsbo_mpi.runfile import RunData
 from sundsbo_mpi.summary import direction
 
@@ -48,7 +48,7 @@ class Reached(NamedTuple):
 def choose_aim(runs: Sequence[RunData], wish: Wish) -> Aim | None:
     """Return what the runs are to reach; None where nothing was asked for and nothing is known.
 
-    The metric is the one named, or that which ``figures.choose_metric`` takes of the runs that
+    The metric is the one named, or that which ``metric_names.choose_metric`` takes of the runs that
     have been evaluated; the target the one given, or the worst of the last values of the finished
     runs (of all runs, if none has finished), so that every one of those reaches it.
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from sundsbo_mpi.following.pace import pace, slowest_agent
 from sundsbo_mpi.following.watching import may_go_on
+from sundsbo_mpi.metric_names import local_name, without_local
 from sundsbo_mpi.pictures.figures import positive
 from sundsbo_mpi.running.progress import headline
 from sundsbo_mpi.summary import direction, duration, events, facts, listed, status
@@ -123,11 +124,10 @@ def _costs(run: RunData) -> list[tuple[str, RenderableType]]:
 
 def _metrics(run: RunData) -> RenderableType:
     header = ("metric", "first", "best", "last", "own models", "trend")
-    beside = {f"{name}_local" for name in run.curves}
     shown = [
         name
-        for name, curve in run.curves.items()
-        if name not in beside and not name.startswith("invariant/") and np.isfinite(curve).any()
+        for name in without_local(run.curves)
+        if not name.startswith("invariant/") and np.isfinite(run.curves[name]).any()
     ]
     return table(header, [_row(run, name) for name in shown])
 
@@ -136,7 +136,7 @@ def _row(run: RunData, name: str) -> tuple[str, ...]:
     curve = run.curves[name]
     way = 0 if "/" in name else direction(name)  # the agents begin alike, without any error
     best = number(curve[int(np.nanargmax(way * curve))]) if way else DASH
-    local = run.curves.get(f"{name}_local")
+    local = run.curves.get(local_name(name))
     own = "" if local is None else number(local[-1])
     drawn = trend(curve, logarithmic=positive([run], name))
     return (name, number(curve[0]), best, number(curve[-1]), own, drawn)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.errors import unknown
-from sundsbo_mpi.topology import BUILDERS, SEQUENCES
+from sundsbo_mpi.topology import builder_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -48,10 +47,7 @@ def build_weights(name: str, agents: int, **options: Any) -> Mixing:
     Raises:
         UsageError: there is none of that name, or it cannot be made with these options.
     """
-    known = BUILDERS | SEQUENCES
-    if name not in known:
-        raise unknown("topology", name, known)
-    return known[name](agents, **options)
+    return builder_of(name)(agents, **options)
 
 
 def solve(  # noqa: PLR0913  (the last three may be left out)

@@ -34,6 +34,7 @@ from sundsbo_mpi.running.preparation import Prepared
 from sundsbo_mpi.running.second_derivatives import inspect_twice
 from sundsbo_mpi.running.startup import Site, build_agent
 from sundsbo_mpi.versions import versions
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -140,8 +141,8 @@ def _prepared(tally: Tally, weights: Mixing, config: Config) -> Prepared:
     def fit() -> tuple[Mixing, tuple[str, ...]]:
         if weights.agents != tally.agents:
             raise UsageError(
-                f"{weights.name} has {weights.agents} agents but the communicator has "
-                f"{tally.agents} ranks: start as many, or take other weights."
+                f"{weights.name} has {number_of(weights.agents, 'agent')} but the communicator "
+                f"has {number_of(tally.agents, 'rank')}: start as many, or take other weights."
             )
         return suited(config, weights)
 

@@ -14,6 +14,7 @@ import torch
 
 from sundsbo_mpi.comm.agreement import agree, jointly
 from sundsbo_mpi.errors import AgreedError, UsageError, brief
+from sundsbo_mpi.metric_names import local_name
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,7 +97,7 @@ def report(tally: Tally, task: Task, w_bar: Variables, w: Variables) -> dict[str
     agree(tally, forms, "report the same names and kinds in the same order on all agents")
     arrays = {name: value for name, value in averaged.items() if _kind(name, value) == "array"}
     merged = _merge(tally, averaged)
-    merged |= {f"{name}_local": value for name, value in _merge(tally, local).items()}
+    merged |= {local_name(name): value for name, value in _merge(tally, local).items()}
     if arrays and not hasattr(task, "summarise"):
         raise AgreedError(
             f"the task reports the arrays {', '.join(arrays)} but has no method summarise: "

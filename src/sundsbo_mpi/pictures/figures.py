@@ -1,14 +1,13 @@
-"""What pictures have in common: which metric, its axes, the look of curves, the file."""
+"""What pictures have in common: the axes of a metric, the look of curves, the file."""
 
 from __future__ import annotations
 
-import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.summary import direction
 
 if TYPE_CHECKING:
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData
     from sundsbo_mpi.runfile.schema import Array
 
-# Okabe and Ito (2008), "Color Universal Design", without black, and without yellow for its low
-# contrast on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Okabe and Ito (2008), "Color Universal Design", with a dark grey for black, and without yellow for
+# its low contrast on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "0.35")
 PANELS = ("iterations", "seconds of training", "bytes sent per agent (payload, mean)")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# One more, so that 56 curves differ in one of the two.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 OF_VARIABLES = {"consensus": "consensus error", "invariant": "defect of the average"}
 DASHED: dict[str, Any] = {"linewidth": 1, "linestyle": "--"}
 """The look of the mean over the agents' own models, beside the averaged model."""
@@ -124,66 +124,11 @@ def save_picture(figure: Figure, output: str | Path, *, bbox: str | None = None)
         raise UsageError(f"cannot save '{output}': {reason}; choose another name.") from error
 
 
-def choose_metric(runs: Sequence[RunData], wanted: str | None) -> str:
-    """Return the metric to draw: the ``wanted`` one, or accuracy, or an error, or a loss.
-
-    Raises:
-        UsageError: A run has no rows, or not all runs have the metric.
-    """
-    shared = shared_metrics(runs)
-    if wanted is not None:
-        if wanted not in shared:
-            raise unknown("metric of all these runs", wanted, shared)
-        return wanted
-    of_task = [name for name in shared if name in runs[0].task and not name.endswith("_local")]
-    for word in ("accuracy", "error", "loss", ""):
-        for name in of_task:
-            if word in name:
-                return name
-    raise UsageError("these runs have no task metric in common: name one with --metric.")
-
-
-def choose_metrics(runs: Sequence[RunData], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw: those that are named, or match a pattern such as consensus/*.
-
-    The mean over the agents' own models is drawn beside that of the averaged model, so that no
-    pattern takes it; without any wish there is one metric, that of ``choose_metric``.
-
-    Raises:
-        UsageError: A run has no rows, or not all runs have a metric.
-    """
-    if not wanted:
-        return [choose_metric(runs, None)]
-    shared = shared_metrics(runs)
-    beside = {f"{name}_local" for name in shared}
-    averaged = [name for name in shared if name not in beside]
-    chosen: list[str] = []
-    for word in wanted:
-        chosen += fnmatch.filter(averaged, word) or [choose_metric(runs, word)]
-    return list(dict.fromkeys(chosen))
-
-
-def shared_metrics(runs: Sequence[RunData]) -> list[str]:
-    """Name the metrics of which every run has numbers.
-
-    Raises:
-        UsageError: A run has no rows.
-    """
-    for run in runs:
-        if not run.rows:
-            raise UsageError(f"'{run.path}' has no evaluation yet: wait for its first row.")
-    return [name for name in runs[0].curves if all(_known(run, name) for run in runs)]
-
-
 def axis_label(metric: str) -> str:
     """Return the metric as words, with its unit where that is known."""
     kind, _, variable = metric.rpartition("/")
     words = f"{OF_VARIABLES[kind]} of {variable}" if kind else metric.replace("_", " ")
     return f"{words} (%)" if "accuracy" in metric else words
-
-
-def _known(run: RunData, name: str) -> bool:
-    return name in run.curves and bool(np.isfinite(run.curves[name]).any())
 
 
 def positive(runs: Sequence[RunData], name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sundsbo_mpi.metric_names import local_name, without_local
 from sundsbo_mpi.pictures.figures import (
     DASHED,
     PANELS,
@@ -53,11 +54,10 @@ def curves(run: RunData) -> list[Curves]:
 
 def families(run: RunData) -> dict[str, list[str]]:
     """Return the metrics that are drawn together, by the word that they have in common."""
-    beside = {f"{name}_local" for name in run.curves}
     shown = [
         name
-        for name, curve in run.curves.items()
-        if name not in beside and np.isfinite(curve).any() and not name.startswith("invariant/")
+        for name in without_local(run.curves)
+        if np.isfinite(run.curves[name]).any() and not name.startswith("invariant/")
     ]
     found: dict[str, list[str]] = {}
     for name in shown:
@@ -91,10 +91,10 @@ def _draw(run: RunData, names: Sequence[str], axis: int, figure: Figure) -> None
         look = style(place)
         curve = mean_curve([run], name)
         draw_line(axes, curve.along[axis], curve.mean, look | {"label": plain(axis_label(name))})
-        if f"{name}_local" in run.curves:
-            curve = mean_curve([run], f"{name}_local")
+        if local_name(name) in run.curves:
+            curve = mean_curve([run], local_name(name))
             draw_line(axes, curve.along[axis], curve.mean, {"color": look["color"], **DASHED})
-    _legend(figure, axes, dashed=any(f"{name}_local" in run.curves for name in names))
+    _legend(figure, axes, dashed=any(local_name(name) in run.curves for name in names))
 
 
 def _legend(figure: Figure, axes: Axes, *, dashed: bool) -> None:

@@ -16,6 +16,7 @@ from sundsbo_mpi.report.inline import inline
 from sundsbo_mpi.summary import Lines
 from sundsbo_mpi.texttable import number, size
 from sundsbo_mpi.topology.redrawn import Redrawn
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -56,7 +57,10 @@ def picture(found: Network) -> Markup | None:
     if agents > DRAWN_UP_TO:
         return None
     links = len(found.edges) // (1 + found.symmetric)
-    told = f"Drawing of the network: {agents} agents and {links} links, as wide as their weights."
+    told = (
+        f"Drawing of the network: {number_of(agents, 'agent')} and {number_of(links, 'link')}, as "
+        "wide as their weights."
+    )
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()

@@ -16,7 +16,8 @@ from sundsbo_mpi import __version__
 from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.config.toml_text import document
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.pictures.figures import axis_label, choose_metric
+from sundsbo_mpi.metric_names import choose_metric, local_name
+from sundsbo_mpi.pictures.figures import axis_label
 from sundsbo_mpi.report import algorithm, costs, curves, data, network
 from sundsbo_mpi.summary import Lines, duration, facts, metrics, variables
 from sundsbo_mpi.summary import costs as spent
@@ -125,8 +126,8 @@ def _headlines(run: RunData) -> list[tuple[str, str]]:
         name = ""
     if name:
         found.append((axis_label(name), number(run.curves[name][-1])))
-    if f"{name}_local" in run.curves:
-        found.append(("the agents' own models", number(run.curves[f"{name}_local"][-1])))
+    if local_name(name) in run.curves:
+        found.append(("the agents' own models", number(run.curves[local_name(name)][-1])))
     if "y" in run.consensus:
         found.append(("consensus error of y", number(run.consensus["y"][-1])))
     sent = float(run.agents["bytes_payload"][-1].mean())

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.pictures.figures import (
-    COLOURS,
-    MARKERS,
     axis_label,
     new_figure,
+    positive,
     prepare,
     save_picture,
+    style,
 )
 from sundsbo_mpi.pictures.mean_curves import draw_mean, mean_curve
 
@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.reproduce.paper import Experiment
     from sundsbo_mpi.reproduce.results import Cell
+    from sundsbo_mpi.runfile import RunData
 
-HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "alpha": 0.6}
+HOLLOW: dict[str, Any] = {
+    "linestyle": "none",
+    "linewidth": 1.5,
+    "markerfacecolor": "none",
+    "markersize": 6,
+    "alpha": 0.6,
+}
+"""What the paper prints, around the marker of ours."""
 
 
 def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
@@ -45,11 +53,13 @@ def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
         prepare(panels)
         panels[0].set_ylabel(axis_label(metric))
         panels[0].set_title(condition, loc="left")
-        if "accuracy" not in metric:
+        here = [cell for cell in shown if cell.condition == condition]
+        measured = [run for cell in here for run in _measured(cell, metric)]
+        if measured and positive(measured, metric):
             panels[0].set_yscale("log")
         for number, method in enumerate(experiment.methods):
-            for cell in shown:
-                if (cell.method, cell.condition) == (method, condition):
+            for cell in here:
+                if cell.method == method:
                     _draw(panels, cell, metric, number)
                     _draw_printed(panels[0], experiment, cell, number)
     _legend(figure, grid[0][0], printed=bool(experiment.printed))
@@ -62,30 +72,28 @@ def _legend(figure: Figure, axes: Axes, *, printed: bool) -> None:
     if printed:
         from matplotlib.lines import Line2D
 
-        handles.append(Line2D([], [], **_style(0) | {"color": "0.4"}, **HOLLOW))
+        handles.append(Line2D([], [], **style(0) | HOLLOW | {"color": "0.4"}))
         names.append("hollow: printed in the paper")
     figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
 
 
 def _draw(panels: Sequence[Axes], cell: Cell, metric: str, number: int) -> None:
-    runs = [run for run in cell.runs.values() if metric in run.curves]
-    if runs:
-        look = {"label": cell.method, "markersize": 4, "linewidth": 1.4}
-        draw_mean(panels, mean_curve(runs, metric), _style(number) | look)
+    if runs := _measured(cell, metric):
+        draw_mean(panels, mean_curve(runs, metric), style(number) | {"label": cell.method})
+
+
+def _measured(cell: Cell, metric: str) -> list[RunData]:
+    return [run for run in cell.runs.values() if metric in run.curves]
 
 
 def _draw_printed(axes: Axes, experiment: Experiment, cell: Cell, number: int) -> None:
     row = experiment.printed.get((cell.method, cell.condition))
     if row is None or row.no_target:
         return
-    style = _style(number) | HOLLOW
+    look = style(number) | HOLLOW
     last = max(int(run.iteration[-1]) for run in cell.runs.values())
     places = [place for place, k in enumerate(experiment.printed_at) if k <= last]
     if places:
         at = [experiment.printed_at[place] for place in places]
         errors = [row.std[place] for place in places] if row.std else None
-        axes.errorbar(at, [row.mean[place] for place in places], yerr=errors, capsize=2, **style)
-
-
-def _style(number: int) -> dict[str, Any]:
-    return {"color": (*COLOURS, "0.35")[number % 7], "marker": MARKERS[number % len(MARKERS)]}
+        axes.errorbar(at, [row.mean[place] for place in places], yerr=errors, capsize=2, **look)

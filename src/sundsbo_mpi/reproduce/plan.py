@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sundsbo_mpi.campaign import job as campaign
+from sundsbo_mpi.campaign.naming import place, run_name
 from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.config.settings import assignments, flag_settings
 from sundsbo_mpi.errors import UsageError, unknown
-from sundsbo_mpi.reproduce.topologies import topology_command, topology_path, write_topology
+from sundsbo_mpi.reproduce.topologies import (
+    topology_command,
+    topology_path,
+    weights_of,
+    write_topology,
+)
 
 if TYPE_CHECKING:
+    from sundsbo_mpi.config.resolving import Config
     from sundsbo_mpi.reproduce.paper import Condition, Experiment, Topology
+    from sundsbo_mpi.topology import Mixing
 
 OWNED: Mapping[tuple[str, str], str] = {
     ("algorithm", "name"): "choose methods with --methods",
@@ -105,25 +111,45 @@ def _check_sets(sets: Sequence[str]) -> None:
 
 
 def jobs(experiment: Experiment, wish: Wish) -> list[Job]:
-    """Plan the runs, seeds running slowest, so that all cells get their first run early."""
+    """Plan the runs, seeds running slowest, so that all cells get their first run early.
+
+    Raises:
+        UsageError: a topology's file is damaged.
+    """
     seeds = range(experiment.seeds if wish.seeds is None else wish.seeds)
+    conditions = [c for c in experiment.conditions if not wish.only or c.name in wish.only]
+    setups = [_setup(experiment, condition, wish) for condition in conditions]
     return [
-        _job(experiment, condition, method, seed, wish)
+        _job(experiment, setup, method, seed, wish)
         for seed in seeds
-        for condition in experiment.conditions
-        if not wish.only or condition.name in wish.only
+        for setup in setups
         for method in experiment.methods
         if not wish.methods or method in wish.methods
     ]
 
 
-def _job(experiment: Experiment, condition: Condition, method: str, seed: int, wish: Wish) -> Job:
+class _Setup(NamedTuple):
+    """A condition with its agents, the file of their weights, and what is in it."""
+
+    condition: Condition
+    agents: int
+    topology: Topology
+    file: Path
+    weights: Mixing
+
+
+def _setup(experiment: Experiment, condition: Condition, wish: Wish) -> _Setup:
     agents = condition.agents or experiment.agents
     topology = condition.topology or experiment.topology or {}
     file = topology_path(wish.directory, agents, topology)
+    return _Setup(condition, agents, topology, file, weights_of(file, agents, topology))
+
+
+def _job(experiment: Experiment, setup: _Setup, method: str, seed: int, wish: Wish) -> Job:
+    condition = setup.condition
     iterations = wish.iterations or condition.iterations or experiment.iterations
     flags = {
-        "topology": str(file),
+        "topology": str(setup.file),
         "algorithm": method,
         "data_dir": wish.data_dir,
         "iterations": iterations,
@@ -133,30 +159,33 @@ def _job(experiment: Experiment, condition: Condition, method: str, seed: int, w
     given = {name: value for name, value in flags.items() if value is not None}
     sets = (*experiment.settings, *condition.settings, *_own(condition, method, wish), *wish.sets)
     preset = wish.preset or experiment.preset
-    wanted, refusal = _resolve(preset, given, sets)
-    digest = hashlib.sha256(json.dumps([wanted or sets, agents], sort_keys=True).encode())
-    task = wanted.get("task", {}).get("name", experiment.name)
-    name = f"{task}_{method}_seed{seed}_{digest.hexdigest()[:12]}"
-    path = wish.directory / "runs" / f"{name}.h5"
-    words = ["--preset", preset] if preset else []
-    for flag, value in given.items():
-        words += [f"--{flag.replace('_', '-')}", str(value)]
-    for text in sets:
-        words += ["--set", text]
+    config, refusal = _resolve(preset, given, sets)
+    name = run_name(config, setup.weights) if config else f"{experiment.name}_{method}_refused"
+    path, checkpoint = place(wish.directory, name)
     return Job(
         title=f"{method}, {condition.name}, seed {seed}",
         method=method,
         condition=condition.name,
         seed=seed,
-        agents=agents,
-        topology=topology,
-        topology_file=file,
-        settings=(*words, "--overwrite"),
+        agents=setup.agents,
+        topology=setup.topology,
+        topology_file=setup.file,
+        settings=(*_words(preset, given, sets), "--overwrite"),
         path=path,
-        checkpoint=wish.directory / "checkpoints" / name,
-        wanted=wanted,
+        checkpoint=checkpoint,
+        wanted=identity(config.as_dict()) if config else {},
         refusal=refusal,
     )
+
+
+def _words(preset: str, flags: Mapping[str, Any], sets: Sequence[str]) -> list[str]:
+    """Return the arguments of ``sundsbo-mpi run`` for all this."""
+    words = ["--preset", preset] if preset else []
+    for flag, value in flags.items():
+        words += [f"--{flag.replace('_', '-')}", str(value)]
+    for text in sets:
+        words += ["--set", text]
+    return words
 
 
 def _own(condition: Condition, method: str, wish: Wish) -> tuple[str, ...]:
@@ -174,12 +203,11 @@ def _eval_every(usual: int, iterations: int) -> int:
 
 def _resolve(
     preset: str, flags: Mapping[str, Any], sets: tuple[str, ...]
-) -> tuple[dict[str, Any], str]:
-    """Return the configuration that the run will store, or why it would be refused."""
+) -> tuple[Config | None, str]:
+    """Return the configuration that the run will have, or why it would be refused."""
     from sundsbo_mpi.config.resolving import Request, resolve
 
     try:
-        config = resolve(Request(flags=flag_settings(flags), sets=sets, preset=preset or None))
+        return resolve(Request(flags=flag_settings(flags), sets=sets, preset=preset or None)), ""
     except UsageError as error:
-        return {}, str(error)
-    return identity(config.as_dict()), ""
+        return None, str(error)

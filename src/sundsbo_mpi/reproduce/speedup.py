@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from sundsbo_mpi.campaign.tables import Table
-from sundsbo_mpi.reproduce.tables import number
 from sundsbo_mpi.statistics import CONFIDENCE, spread
+from sundsbo_mpi.texttable import number
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.results import Cell

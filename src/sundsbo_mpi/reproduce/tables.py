@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.campaign.tables import Table
+from sundsbo_mpi.campaign.tables import Table, spread_text
+from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.reproduce.comparison import Entry, columns, contests, entries
 from sundsbo_mpi.statistics import Spread, spread
-from sundsbo_mpi.texttable import DASH
+from sundsbo_mpi.texttable import DASH, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +63,7 @@ def _ends(experiment: Experiment, cells: Sequence[Cell]) -> Table:
             cell.condition,
             cell.method,
             f"{len(cell.runs)} of {len(cell.runs) + len(cell.troubles)}",
-            *(_spread(spread(cell.last(m).values()), metric) for m in (metric, f"{metric}_local")),
+            *(_spread(spread(cell.last(m).values()), metric) for m in (metric, local_name(metric))),
             *(number(spread(cell.last(f"consensus/{v}").values()).mean) for v in variables),
             number(spread(cell.seconds.values()).mean),
             number(spread(cell.bytes_sent.values()).mean),
@@ -117,10 +118,8 @@ def _by_reason(cell: Cell) -> dict[str, list[int]]:
 
 
 def _spread(value: Spread, metric: str) -> str:
-    if math.isnan(value.mean):
-        return DASH
-    show = "{:.2f}".format if "accuracy" in metric else "{:.4g}".format
-    return show(value.mean) + (f" ± {show(value.std)}" if math.isfinite(value.std) else "")
+    """Write an accuracy with two decimals, as the paper does."""
+    return spread_text(value, "{:.2f}".format if "accuracy" in metric else number)
 
 
 def _difference(entry: Entry) -> str:
@@ -133,8 +132,3 @@ def _difference(entry: Entry) -> str:
 def signed(value: float) -> str:
     """Write a difference with its sign."""
     return DASH if math.isnan(value) else f"{value:+.3g}"
-
-
-def number(value: float) -> str:
-    """Write a number with four digits."""
-    return DASH if math.isnan(value) else f"{value:.4g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.topology import BUILDERS, SEQUENCES, Mixing, write_weights
+from sundsbo_mpi.topology import Mixing, builder_of, read_weights, write_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Topology
@@ -38,14 +38,22 @@ def write_topology(path: Path, agents: int, topology: Topology) -> None:
     write_weights(build(agents, topology), str(path))
 
 
+def weights_of(path: Path, agents: int, topology: Topology) -> Mixing:
+    """Return the weights of the file, or those that will be in it.
+
+    Raises:
+        UsageError: the file is damaged, or the topology cannot be built.
+    """
+    return read_weights(str(path)).weights if path.exists() else build(agents, topology)
+
+
 def build(agents: int, topology: Topology) -> Mixing:
     """Build the weights, or the sequence of weights, of a topology.
 
     Raises:
         UsageError: it has no such weights.
     """
-    builders = {**BUILDERS, **SEQUENCES}
-    return builders[topology["graph"]](agents, **dict(_options(topology)))
+    return builder_of(topology["graph"])(agents, **dict(_options(topology)))
 
 
 def _options(topology: Topology) -> list[tuple[str, Any]]:

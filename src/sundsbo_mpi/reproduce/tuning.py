@@ -5,22 +5,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sundsbo_mpi.campaign import ranking
 from sundsbo_mpi.campaign.tables import Table
-from sundsbo_mpi.config.settings import preset, read_toml
-from sundsbo_mpi.config.toml_text import comment
+from sundsbo_mpi.config.settings import preset, presets, read_toml
+from sundsbo_mpi.config.toml_text import comment, value_text
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.reproduce.plan import Job, Wish, jobs
-from sundsbo_mpi.reproduce.results import collect
-from sundsbo_mpi.reproduce.tables import number
-from sundsbo_mpi.statistics import spread
+from sundsbo_mpi.texttable import number
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.paper import Experiment, Tuning
@@ -43,12 +39,8 @@ class Trial:
         """The steps as ``--set`` takes them."""
         return _settings(self.steps)
 
-    def score(self) -> float:
-        """Return the validation accuracy at the end, or -inf where a run is missing or diverged."""
-        (cell,) = collect(self.jobs)
-        value = spread(cell.last(METRIC).values())
-        complete = value.size == len(self.jobs) and math.isfinite(value.mean)
-        return value.mean if complete else -math.inf
+
+Result: TypeAlias = ranking.Result[Trial]
 
 
 def trials(experiment: Experiment, wish: Wish) -> list[Trial]:
@@ -84,36 +76,42 @@ def _grid(algorithm: Mapping[str, Any], tuning: Tuning) -> Iterable[dict[str, fl
 
 
 def _settings(steps: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(f"algorithm.{name}={value}" for name, value in steps.items())
+    return tuple(f"algorithm.{name}={value_text(value)}" for name, value in steps.items())
 
 
-def best(found: Sequence[Trial]) -> dict[str, Trial]:
+def results(found: Sequence[Trial]) -> list[Result]:
+    """Read the validation accuracy that every trial reached."""
+    return [ranking.result(trial, METRIC) for trial in found]
+
+
+def best(found: Sequence[Result]) -> dict[str, Trial]:
     """Return the trial with the highest validation accuracy of each method that has one."""
-    winners: dict[str, tuple[float, Trial]] = {}
-    for trial in found:
-        score = trial.score()
-        if math.isfinite(score) and score > winners.get(trial.method, (-math.inf, None))[0]:
-            winners[trial.method] = (score, trial)
-    return {method: trial for method, (_, trial) in winners.items()}
+    counting = [result for result in found if not result.trouble]
+    winners: dict[str, Trial] = {}
+    for method in dict.fromkeys(result.trial.method for result in counting):
+        mine = [result for result in counting if result.trial.method == method]
+        winners[method] = ranking.best_first(mine, maximise=True)[0].trial
+    return winners
 
 
-def trials_table(found: Sequence[Trial]) -> Table:
+def trials_table(found: Sequence[Result]) -> Table:
     """List every trial with its validation accuracy."""
     rows = tuple(
-        (trial.method, ", ".join(trial.settings).replace("algorithm.", ""), _shown(trial.score()))
-        for trial in found
+        (
+            result.trial.method,
+            ", ".join(result.trial.settings).replace("algorithm.", ""),
+            "missing or diverged" if result.trouble else number(result.metric.mean),
+        )
+        for result in found
     )
     return Table("trials on validation data", ("method", "steps", "validation accuracy"), rows, 2)
-
-
-def _shown(score: float) -> str:
-    return number(score) if math.isfinite(score) else "missing or diverged"
 
 
 def write_tuned(path: Path, base: str, winners: Mapping[str, Trial], command: str) -> None:
     """Write the preset ``base`` with the tuned steps of each method, and how they were found.
 
-    What the file holds of other methods, and the commands that found it, are kept.
+    What the file holds of other methods, and the commands that found it, are kept.  It has a table
+    for every method, as presets have, where ``toml_text.document`` writes the settings of one run.
 
     Raises:
         UsageError: there are no winners, or the file that is there is damaged.
@@ -157,15 +155,9 @@ def tuned_steps(
     """
     if experiment.tuning is None:
         raise UsageError(f"{experiment.name} has no tuned steps: leave --tuned out.")
-    name = experiment.tuning.name
-    own = tuned_path(directory, name)
-    packaged = resources.files("sundsbo_mpi").joinpath("presets", "tuned", f"{name}.toml")
-    if own.exists():
-        content = read_toml(own)
-    else:
-        found = packaged.is_file()
-        content = tomllib.loads(packaged.read_text(encoding="utf-8")) if found else {}
-    tables = content.get("algorithm", {})
+    own, packaged = tuned_path(directory, experiment.tuning.name), f"tuned/{experiment.tuning.name}"
+    usual = preset(packaged) if packaged in presets() else {}
+    tables = (read_toml(own) if own.exists() else usual).get("algorithm", {})
     if lacking := [method for method in methods if not isinstance(tables.get(method), dict)]:
         raise UsageError(
             f"there are no tuned steps of {', '.join(lacking)} for {experiment.name}: find them "

@@ -11,6 +11,7 @@ import numpy as np
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS
 from sundsbo_mpi.running.provenance import other_techniques
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.tally import Tally
@@ -75,14 +76,14 @@ def _headline(prepared: Prepared, facts: Facts) -> str:
         for device, threads in zip(facts["device"], facts["threads"], strict=True)
     )
     places = [
-        f"{f'{count} on ' if len(kinds) > 1 else ''}{device} with {threads} "
-        f"thread{'s' * (threads != 1)} each"
+        f"{f'{count} on ' if len(kinds) > 1 else ''}{device} with "
+        f"{number_of(threads, 'thread')} each"
         for (device, threads), count in kinds.items()
     ]
     return (
         f"{config.algorithm['name']}{mixed} on {config.task['name']}{dataset}: "
-        f"{weights.agents} agents, "
-        f"{', '.join(places)}; {weights.description}, rho {weights.rho_text}"
+        f"{number_of(weights.agents, 'agent')}, {', '.join(places)}; {weights.description}, "
+        f"rho {weights.rho_text}"
     )
 
 

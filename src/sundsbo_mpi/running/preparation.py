@@ -35,6 +35,7 @@ from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.topology import Mixing
 from sundsbo_mpi.topology.survivors import remaining
 from sundsbo_mpi.tracing import check_trace
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -114,11 +115,11 @@ def _read(request: Request, ranks: int) -> Prepared:
     loaded = network(config.topology)
     agents = found[0].manifest.about.agents if found else ranks
     if loaded.weights.agents != agents:
-        few = f"the checkpoint has {agents}" if found else f"{agents} ranks were started"
+        few = f"the checkpoint has {agents}" if found else f"{number_of(agents, 'rank')} started"
         remedy = "" if found else f"use mpirun -n {loaded.weights.agents}, or "
         raise UsageError(
-            f"{config.topology.file} has {loaded.weights.agents} agents but {few}: {remedy}take "
-            "another topology file."
+            f"{config.topology.file} has {number_of(loaded.weights.agents, 'agent')} but {few}: "
+            f"{remedy}take another topology file."
         )
     weights, remarks = suited(config, loaded.weights)
     numbers = found[0].manifest.about.numbers if found else list(range(agents))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.campaign.job import Job
+from sundsbo_mpi.campaign.naming import place, run_name
 from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.config.methods import network, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
@@ -80,29 +79,17 @@ class Planner:
     def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
         config = replace(config, run=replace(config.run, seed=seed))
         weights = _weights(config.topology)
-        agents, sha256 = weights.agents, weights.sha256
-        wanted = identity(config.as_dict())
-        # Files of the same name may have other contents next time.
-        parts = [wanted, agents, sha256, _source(config.task["name"])]
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-        task = config.task["name"].rpartition(":")[2]
-        name = f"{task}_{config.algorithm['name']}_seed{seed}_{digest}"
-        path, checkpoint = self.directory / "runs" / f"{name}.h5", self.checkpoints / name
+        path, checkpoint = place(self.directory, run_name(config, weights))
         every = (*sets, f"run.seed={seed}")
         words = [*self._base(), *(word for text in every for word in ("--set", text))]
         return Job(
             title=f"seed {seed}",
-            agents=agents,
+            agents=weights.agents,
             settings=(*words, "--overwrite"),
             path=path,
-            wanted=wanted,
             checkpoint=checkpoint,
+            wanted=identity(config.as_dict()),
         )
-
-    @property
-    def checkpoints(self) -> Path:
-        """Where the runs keep their checkpoints, a folder each."""
-        return self.directory / "checkpoints"
 
     def _base(self) -> list[str]:
         options = self.sweep.options
@@ -113,10 +100,3 @@ class Planner:
 @cache
 def _weights(topology: TopologyOptions) -> Mixing:
     return network(topology).weights
-
-
-@cache
-def _source(task: str) -> str:
-    """Return the digest of a user's task file, "" for other tasks."""
-    file = task.rpartition(":")[0]
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file.endswith(".py") else ""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.campaign.tables import Table, markdown, rich_table
+from sundsbo_mpi.campaign.tables import Table, markdown, rich_table, spread_text
 from sundsbo_mpi.config.toml_text import comment, document, value_text
 from sundsbo_mpi.csvfile import write_csv
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.statistics import Spread
 from sundsbo_mpi.sweep.reading import OWNED
 from sundsbo_mpi.sweep.stages import at_the_end
-from sundsbo_mpi.texttable import DASH, number
+from sundsbo_mpi.texttable import DASH
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,8 +74,8 @@ def _table(results: Sequence[Result], sweep: Sweep) -> Table:
             DASH if result.trouble else str(place),
             str(result.trial.stage + 1),
             *(_shown(result.trial.settings[name]) for name in names),
-            _spread(result.metric),
-            _spread(result.local),
+            spread_text(result.metric),
+            spread_text(result.local),
             str(result.metric.size),
             *([result.trouble] if troubled else []),
         )
@@ -88,12 +86,6 @@ def _table(results: Sequence[Result], sweep: Sweep) -> Table:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else value_text(value)
-
-
-def _spread(value: Spread) -> str:
-    if math.isnan(value.mean):
-        return DASH
-    return number(value.mean) + (f" ± {number(value.std)}" if math.isfinite(value.std) else "")
 
 
 def _row(place: int, result: Result) -> dict[str, Any]:
@@ -113,8 +105,9 @@ def _row(place: int, result: Result) -> dict[str, Any]:
 
 def _best(best: Result, sweep: Sweep, command: str) -> str:
     """Return the best setting as a configuration file, with a seed of the user's choice."""
+    reached = f"{sweep.options.metric} {spread_text(best.metric)}"
     header = [
-        f"{sweep.options.metric} {_spread(best.metric)} over {best.metric.size} seeds, the best",
+        f"{reached} over {best.metric.size} seeds, the best",
         "of the settings tried by",
         f"  sundsbo-mpi {command}",
     ]

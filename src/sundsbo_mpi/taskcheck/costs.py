@@ -16,6 +16,7 @@ from sundsbo_mpi.taskcheck.bench import CPU, Bench, precision
 from sundsbo_mpi.taskcheck.contents import memory
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed
 from sundsbo_mpi.texttable import seconds, size
+from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task
@@ -61,7 +62,7 @@ def speed(bench: Bench) -> Said:
     sampled = seconds(_seconds(lambda: task.sample(1)))
     return passed(
         f"{said}, {sampled} for a batch, {seconds(reported)} for a report; "
-        f"{threads} thread{'s' * (threads > 1)}"
+        f"{number_of(threads, 'thread')}"
     )
 
 

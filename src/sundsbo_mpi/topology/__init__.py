@@ -4,6 +4,7 @@ from sundsbo_mpi.topology.builders import BUILDERS
 from sundsbo_mpi.topology.cycle import Cycle
 from sundsbo_mpi.topology.files import Loaded, read_weights, write_weights
 from sundsbo_mpi.topology.mixing import Links, Mixing, digits
+from sundsbo_mpi.topology.named import builder_of, topologies
 from sundsbo_mpi.topology.optimised import RULES, reweighted
 from sundsbo_mpi.topology.reading import FORMATS, Reading
 from sundsbo_mpi.topology.redrawn import Redrawn
@@ -22,8 +23,10 @@ __all__ = [
     "Reading",
     "Redrawn",
     "Weights",
+    "builder_of",
     "digits",
     "read_weights",
     "reweighted",
+    "topologies",
     "write_weights",
 ]
