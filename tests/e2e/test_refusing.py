@@ -151,6 +151,4 @@ def test_a_topology_unsafe_for_the_algorithm(mpirun, task, tmp_path):
     np.save(tmp_path / "ring.npy", W)
     flags = ("--topology", tmp_path / "ring.npy", "--task", task, *SMALL)
     assert_refused(mpirun(4, *flags, "--algorithm", "sun-dsbo-ed"), "-0.6", "sun-dsbo-ed", "lazy")
-    lazy = ("--set", "algorithm.lazy=true")
-    assert mpirun(4, *flags, "--algorithm", "sun-dsbo-ed", *lazy).returncode == 0
     assert mpirun(4, *flags, "--algorithm", "sun-dsbo-extra").returncode == 0
