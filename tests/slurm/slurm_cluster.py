@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 CORES = 8
 """That the node pretends to have: jobs of several agents run on any machine."""
+LARGEST_FIRST_JOB = 60_000_000
 CREDENTIAL_SECONDS = 5
 """A job that comes again waits for so long."""
 START_SECONDS = 60
@@ -44,6 +46,7 @@ SchedulerParameters=sched_interval=2,bf_interval=2
 MpiDefault=pmix
 KillWait=10
 ReturnToService=2
+FirstJobId={first}
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=60 State=UP
 """
@@ -85,8 +88,17 @@ def running(folder: Path):
         (folder / name).mkdir()
     host = socket.gethostname()
     ports = {"controller": free_port(), "node": free_port()}
+    # Ranks that were killed leave shared memory that bears the number of their job.
+    first = random.randrange(1, LARGEST_FIRST_JOB)
     (folder / "slurm.conf").write_text(
-        CONF.format(host=host, folder=folder, cores=CORES, credential=CREDENTIAL_SECONDS, **ports)
+        CONF.format(
+            host=host,
+            folder=folder,
+            cores=CORES,
+            credential=CREDENTIAL_SECONDS,
+            first=first,
+            **ports,
+        )
     )
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))

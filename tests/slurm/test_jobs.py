@@ -125,6 +125,22 @@ def test_a_job_that_loses_a_rank_ends(jobs, mpi, how):
 
 
 @pytest.mark.parametrize(("mpi", "how"), WAYS[:2])
+def test_what_killed_ranks_leave_is_not_in_the_way_of_the_job_that_comes_again(
+    jobs, uninterrupted, mpi, how
+):
+    """It lies in shared memory, and MPICH finds it there by the number of the job and its step."""
+    job = jobs.submit(mpi, how, pause=SLOWLY)
+    jobs.begun(job)
+    for rank in processes(jobs.folder):
+        os.kill(rank, signal.SIGKILL)
+    assert jobs.ended(job)[0] == "FAILED"
+    jobs.slurm("scontrol", "requeue", job)
+    until(lambda: jobs.slurm.job(job)["Restarts"] == "1", "the job's return")
+    assert jobs.ended(job) == ("COMPLETED", 0, 1)
+    assert_same(jobs.folder / "run.h5", uninterrupted(mpi))
+
+
+@pytest.mark.parametrize(("mpi", "how"), WAYS[:2])
 def test_ranks_of_srun_that_slurm_itself_warns_exit_with_85(slurm, jobs, mpi, how):
     run = ["srun", f"--mpi={how}", "-n", str(AGENTS), BIN[mpi] / "sundsbo-mpi", *SETTINGS]
     run += ["--set", f"task.pause={SLOWLY}", "--checkpoint", "saved", "--output", "run.h5"]

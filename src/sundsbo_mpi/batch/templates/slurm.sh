@@ -45,5 +45,13 @@ export SLURM_MPI_TYPE=none
 export SRUN_CPUS_PER_TASK={{ need.cores }} # srun does not take it from the job
 
 {% endif %}
+{% if not batch.by_mpirun %}
+# MPICH finds its shared memory by the numbers of the job and of its step, also what ranks that were
+# killed have left there, in which it would wait for ever: each time, the ranks are another step.
+for ((step = 0; step < ${SLURM_RESTART_COUNT:-0}; step++)); do
+    srun --quiet --mpi=none -N 1 -n 1 true
+done
+
+{% endif %}
 {% include "round.sh" %}
 scontrol requeue "$SLURM_JOB_ID" || exit "$status"
