@@ -115,6 +115,7 @@ test-hosts: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 # The package itself is installed, not linked to: what is tested is what a user gets.  An old
 # build folder would bring back modules that are gone.
 define install
+@echo "== installing into $(1), which takes a minute or two"
 rm -rf build
 $(1)/bin/python -m pip install --quiet -c constraints.txt '.[$(2)]'
 rm -rf build
