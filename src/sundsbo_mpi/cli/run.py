@@ -91,7 +91,7 @@ def request_of(words: Sequence[str]) -> Request:
     Raises:
         click.UsageError: one of them is unknown, or has no value where it needs one.
     """
-    params = command.make_context("run", list(words)).params
+    params = command.make_context("sundsbo-mpi run", list(words)).params
     if params.pop("print_config"):
         raise click.UsageError("--print-config starts no run: give it to 'sundsbo-mpi run' itself.")
     reading = Reading(*(params.pop(name) for name in ("form", "weights", "undirected")))

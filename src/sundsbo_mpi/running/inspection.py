@@ -158,15 +158,9 @@ def checked_start(task: Task, device: torch.device, dtype: torch.dtype) -> tuple
             else type(v).__name__
         )
         if found != expected:
-            flat = isinstance(v, torch.Tensor) and v.shape == (task.sizes[name],)
-            advice = (
-                "leave dtype= out, since torch's default is the run's, or convert in to(device, "
-                "dtype)"
-                if flat
-                else "return flat tensors, as by v.reshape(-1)"
-            )
             raise UsageError(
-                f"start() of the task has {name} with {found}: expected {expected}; {advice}."
+                f"start() of the task has {name} with {found}: expected {expected}; "
+                f"{_cure(name, v, task.sizes[name])}."
             )
         if v.requires_grad or not v.isfinite().all():
             raise UsageError(
@@ -206,3 +200,12 @@ def evaluated(task: Task, name: str, x: Tensor, y: Tensor, batch: Any) -> Tensor
         found = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
         raise UsageError(f"{name}() of the task returns {found}: expected a scalar tensor.")
     return value
+
+
+def _cure(name: str, v: object, size: int) -> str:
+    """Return what to do about a vector of start() that is not as it should be."""
+    if not isinstance(v, torch.Tensor) or v.dim() != 1:
+        return "return flat tensors, as by v.reshape(-1)"
+    if len(v) != size:
+        return f"make its length and sizes['{name}'] = {size} agree"
+    return "leave dtype= out, since torch's default is the run's, or convert in to(device, dtype)"

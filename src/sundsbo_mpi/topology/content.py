@@ -34,8 +34,8 @@ def read_file(path: str, most: int) -> bytes:
             content = file.read(most + 1)
     except FileNotFoundError as error:
         raise UsageError(
-            f"there is no topology file '{path}' (looked in {Path.cwd()}); "
-            f"write one with: sundsbo-mpi topology ring --agents 10 -o ring.npz."
+            f"there is no topology file '{path}' (looked in {Path.cwd()}): correct the path, or "
+            "write one, as with sundsbo-mpi topology ring --agents 10 -o ring.npz."
         ) from error
     except (OSError, ValueError) as error:  # ValueError: the name holds a zero byte
         reason = getattr(error, "strerror", None) or str(error)
