@@ -604,7 +604,9 @@ def test_the_command_shows_a_table_and_the_users_own_traceback(checked, tmp_path
     assert f'File "{path}"' in traced
     assert "in upper" in traced
     assert "taskcheck" not in traced
-    assert lines[-1] == "2 failed, 10 passed"  # single_level() calls upper()
+    assert lines[-3] == "2 failed, 10 passed"
+    # Said again below the traceback: single_level() calls upper().
+    assert [line.partition(": ")[0] for line in lines[-2:]] == ["upper", "single_level"]
 
 
 def test_the_command_ends_well_with_a_good_task():
