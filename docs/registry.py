@@ -176,7 +176,7 @@ def tasks() -> Rows:
 
 
 def presets() -> Rows:
-    """Every preset with its first comment."""
+    """Every preset: its task, and how many settings of each table it has."""
     from sundsbo_mpi.config.settings import preset
     from sundsbo_mpi.config.settings import presets as names
 

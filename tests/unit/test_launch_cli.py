@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from sundsbo_mpi.checkpoint import About, Manifest
-from sundsbo_mpi.cli import batch_runs, sundsbo_mpi
+from sundsbo_mpi.cli import sundsbo_mpi
 from sundsbo_mpi.cli.launch import command
 from sundsbo_mpi.cli.run import request_of
+from sundsbo_mpi.config import methods
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Reading, read_weights
@@ -26,7 +27,7 @@ def launch(tmp_path, monkeypatch):
     np.save("six.npy", np.full((6, 6), 1 / 6))
 
     def launch(*words):
-        batch_runs._weights.cache_clear()  # by a process that ends
+        methods.weights_of.cache_clear()  # by a process that ends
         result = CliRunner().invoke(command, list(map(str, words)), standalone_mode=False)
         if isinstance(result.exception, click.ClickException):
             raise UsageError(result.exception.format_message())

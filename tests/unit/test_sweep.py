@@ -18,10 +18,10 @@ from sundsbo_mpi.batch import program
 from sundsbo_mpi.campaign import naming, process, running
 from sundsbo_mpi.checkpoint import About, Manifest
 from sundsbo_mpi.cli.sweep import command
+from sundsbo_mpi.config import methods
 from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import read_run
-from sundsbo_mpi.sweep import planning
 from sundsbo_mpi.sweep.reading import read_sweep
 from sundsbo_mpi.topology import BUILDERS, write_weights
 
@@ -80,7 +80,7 @@ def sweep(*arguments, more="", text=SWEEP):
     Path("steps.toml").write_text(text.format(more=more))
     words = ["steps.toml", *arguments]
     sys.argv[1:] = ["sweep", *words]
-    for kept in (planning._weights, naming._source):  # by a process that ends
+    for kept in (methods.weights_of, naming._source):  # by a process that ends
         kept.cache_clear()
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from sundsbo_mpi.config.tables import TABLES
 from sundsbo_mpi.errors import UsageError, brief, printable
 from sundsbo_mpi.versions import versions
 
 FORMAT = "sundsbo-mpi-checkpoint/1"
 NAME = "manifest.json"
-TABLES = ("run", "topology", "task", "algorithm", "output")
 MOST_THREADS = 4096
 """No agent has more processors; a damaged number would have them started."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from sundsbo_mpi.batch.arrays import combinations
 from sundsbo_mpi.checkpoint import Folder
 from sundsbo_mpi.checkpoint.resuming import candidates, require_same_run
 from sundsbo_mpi.cli import run as run_command
-from sundsbo_mpi.config.methods import network, suited
+from sundsbo_mpi.config.methods import suited, weights_of
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.config.tables import NOT_SHARED
 from sundsbo_mpi.errors import UsageError
@@ -20,8 +19,6 @@ from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.config.resolving import Config
-    from sundsbo_mpi.config.tables import TopologyOptions
-    from sundsbo_mpi.topology import Mixing
 
 
 def planned(
@@ -53,7 +50,7 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
         raise UsageError(
             f"output.{odd} is the script's own: leave it out, and choose names with --name."
         )
-    weights = _weights(config.topology)
+    weights = weights_of(config.topology)
     if agents not in (None, weights.agents):
         raise UsageError(
             f"{config.topology.file} has {number_of(weights.agents, 'agent')}, but --agents "
@@ -82,8 +79,3 @@ def _require_same(saved: Path, config: Config, digest: str) -> None:
         raise UsageError(f"{error} ({advice} --name.)") from None
     if stored.about.whole and stored.about.topology_sha256 != digest:
         raise UsageError(f"{config.topology.file} has other weights than before. {advice} --name.")
-
-
-@cache
-def _weights(topology: TopologyOptions) -> Mixing:
-    return network(topology).weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.algorithms import Horizon, method
@@ -32,6 +33,16 @@ def network(topology: TopologyOptions) -> Loaded:
         )
     reading = Reading(topology.format, topology.weights, topology.undirected)
     return read_weights(topology.file, reading)
+
+
+@cache
+def weights_of(topology: TopologyOptions) -> Mixing:
+    """Return the weights that a configuration names, read once in a process that plans many runs.
+
+    Raises:
+        UsageError: it names none, or they cannot be read.
+    """
+    return network(topology).weights
 
 
 def build_algorithm(config: Config, agents: int) -> tuple[Algorithm, tuple[str, ...]]:

@@ -27,11 +27,10 @@ from sundsbo_mpi.config.settings import (
     read_toml,
     task_defaults,
 )
-from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
+from sundsbo_mpi.config.tables import TABLES, OutputOptions, RunOptions, TopologyOptions
 from sundsbo_mpi.errors import unknown
 from sundsbo_mpi.tasks import load_task
 
-TABLES = ("run", "topology", "task", "algorithm", "output")
 OPTIONS: Mapping[str, Callable[..., Any]] = {
     "run": RunOptions,
     "topology": TopologyOptions,

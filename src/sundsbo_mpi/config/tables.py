@@ -9,6 +9,8 @@ from sundsbo_mpi.comm.transports import DEFAULT, ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.options import require_integer, require_number
 
+TABLES = ("run", "topology", "task", "algorithm", "output")
+"""All tables of a configuration; the task and the method have options of their own in theirs."""
 DTYPES = ("float32", "float64")
 OVERLAPS = ("auto", "always", "never")
 """When a thread keeps messages moving while the gradient is computed; "auto" where a neighbour is

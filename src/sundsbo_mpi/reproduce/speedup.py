@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sundsbo_mpi.campaign.tables import Table
+from sundsbo_mpi.campaign.tables import Table, spread_text
 from sundsbo_mpi.statistics import CONFIDENCE, spread
-from sundsbo_mpi.texttable import number
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.results import Cell
@@ -153,7 +152,7 @@ def averages_table(cells: Mapping[str, Sequence[Cell]]) -> Table:
                 spread(measure(run) for run in cell.runs.values())
                 for measure in (stationarity, consensus)
             ]
-            shown = [f"{number(value.mean)} ± {number(value.std)}" for value in measures]
+            shown = map(spread_text, measures)
             rows.append((name, cell.condition, cell.method, str(len(cell.runs)), *shown))
     header = ("experiment", "condition", "method", "seeds", "stationarity", "consensus error")
     return Table("averages over k < K on the noisy quadratic", header, tuple(rows), words=3)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.campaign.job import Job
 from sundsbo_mpi.campaign.naming import place, run_name
 from sundsbo_mpi.config.identity import identity
-from sundsbo_mpi.config.methods import network, suited
+from sundsbo_mpi.config.methods import suited, weights_of
 from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
 from sundsbo_mpi.config.settings import assignments, merge
-from sundsbo_mpi.config.tables import TopologyOptions
 from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from sundsbo_mpi.sweep.reading import Sweep
-    from sundsbo_mpi.topology import Mixing
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Planner:
         try:
             sets = (*self.sweep.sets(self._method(own)), *own)
             found = resolved(Request(sets=sets, preset=options.preset, file=options.config))
-            suited(found.config, _weights(found.config.topology))
+            suited(found.config, weights_of(found.config.topology))
         except UsageError as error:
             return Trial(stage, settings, refusal=str(error))
         first = found.config.run.seed
@@ -78,7 +76,7 @@ class Planner:
 
     def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
         config = replace(config, run=replace(config.run, seed=seed))
-        weights = _weights(config.topology)
+        weights = weights_of(config.topology)
         path, checkpoint = place(self.directory, run_name(config, weights))
         every = (*sets, f"run.seed={seed}")
         words = [*self._base(), *(word for text in every for word in ("--set", text))]
@@ -95,8 +93,3 @@ class Planner:
         options = self.sweep.options
         named = (("--preset", options.preset), ("--config", options.config))
         return [word for flag, value in named if value is not None for word in (flag, value)]
-
-
-@cache
-def _weights(topology: TopologyOptions) -> Mixing:
-    return network(topology).weights

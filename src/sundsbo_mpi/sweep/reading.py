@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sundsbo_mpi.config.method_tables import for_method
-from sundsbo_mpi.config.resolving import TABLES
 from sundsbo_mpi.config.settings import Layer, assignments, complete, read_toml
-from sundsbo_mpi.config.tables import NOT_SHARED
+from sundsbo_mpi.config.tables import NOT_SHARED, TABLES
 from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError, brief, unknown
 from sundsbo_mpi.options import require_integer

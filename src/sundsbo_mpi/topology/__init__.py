@@ -1,4 +1,4 @@
-"""Who talks to whom and with which weight: building, checking, reading, writing and drawing W."""
+"""Who talks to whom and with which weight: building, checking, reading and writing W."""
 
 from sundsbo_mpi.topology.builders import BUILDERS
 from sundsbo_mpi.topology.cycle import Cycle
