@@ -119,7 +119,8 @@ def load(name):
 def compare(run_file):
     """Print the cross-validated accuracy with what a run found, and with what a grid search does.
 
-    The run's own ``test_accuracy`` is another: of y, to which every agent has only lent its rows.
+    The run's own ``test_accuracy`` is another: of y, the average of models that were each trained
+    on one agent's rows.
     """
     from sklearn.model_selection import GridSearchCV, cross_val_score
 

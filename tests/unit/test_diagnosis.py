@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import bench
@@ -159,6 +160,19 @@ def test_the_steps_are_listed_with_the_one_in_question_first():
 def test_the_step_furthest_above_its_default_is_listed_before_the_one_in_question(odd):
     said = Case(**{f"step_{odd}": 50.0}).explained(Trouble("y", 0, 3, of_point=False))
     assert f"a step that is too long (step_{odd} = 50, step_y = " in said
+
+
+BAD_DEFAULTS = ("none", {"steps": {}}, {"algorithm": {"step_x": "fast"}})
+
+
+@pytest.mark.parametrize("own", BAD_DEFAULTS)
+def test_defaults_that_are_none_do_not_hide_the_trouble(own):
+    """As a class that `solve` is given may have: nobody has read them before."""
+    case = Case()
+    case.tasks = bench.quadratics(AGENTS, task=type("Own", (bench.Quadratic,), {"defaults": own}))
+    case.config = replace(case.config, task={"name": "own:Own"})
+    said = case.explained(Trouble("y", 0, 3, of_point=False))
+    assert "a step that is too long (step_y = 0.05" in said
 
 
 def test_where_a_loss_grows_too_the_steps_come_before_the_network():

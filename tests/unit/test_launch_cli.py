@@ -27,7 +27,7 @@ def launch(tmp_path, monkeypatch):
     np.save("six.npy", np.full((6, 6), 1 / 6))
 
     def launch(*words):
-        methods.weights_of.cache_clear()  # by a process that ends
+        methods.configured_weights.cache_clear()  # by a process that ends
         result = CliRunner().invoke(command, list(map(str, words)), standalone_mode=False)
         if isinstance(result.exception, click.ClickException):
             raise UsageError(result.exception.format_message())

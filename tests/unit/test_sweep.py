@@ -80,7 +80,7 @@ def sweep(*arguments, more="", text=SWEEP):
     Path("steps.toml").write_text(text.format(more=more))
     words = ["steps.toml", *arguments]
     sys.argv[1:] = ["sweep", *words]
-    for kept in (methods.weights_of, naming._source):  # by a process that ends
+    for kept in (methods.configured_weights, naming._source):  # by a process that ends
         kept.cache_clear()
     result = CliRunner().invoke(command, words, catch_exceptions=False)
     assert result.exit_code == 0

@@ -29,7 +29,7 @@ def run_name(config: Config, weights: Mixing) -> str:
     """Name a run after all that its iterates depend on.
 
     That is its configuration in the form of ``identity``, the weights and, where a user's file
-    defines the task, that file.
+    defines the task, that file; a module that is imported by its name is not looked into.
     """
     task = config.task["name"]
     # Files of the same name may have other contents next time.

@@ -11,7 +11,7 @@ from sundsbo_mpi.batch.arrays import combinations
 from sundsbo_mpi.checkpoint import Folder
 from sundsbo_mpi.checkpoint.resuming import candidates, require_same_run
 from sundsbo_mpi.cli import run as run_command
-from sundsbo_mpi.config.methods import suited, weights_of
+from sundsbo_mpi.config.methods import configured_weights, suited
 from sundsbo_mpi.config.resolving import resolve
 from sundsbo_mpi.config.tables import NOT_SHARED
 from sundsbo_mpi.errors import UsageError
@@ -50,7 +50,7 @@ def _planned(stem: str, settings: tuple[str, ...], agents: int | None) -> Run:
         raise UsageError(
             f"output.{odd} is the script's own: leave it out, and choose names with --name."
         )
-    weights = weights_of(config.topology)
+    weights = configured_weights(config.topology)
     if agents not in (None, weights.agents):
         raise UsageError(
             f"{config.topology.file} has {number_of(weights.agents, 'agent')}, but --agents "

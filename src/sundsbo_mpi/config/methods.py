@@ -36,7 +36,7 @@ def network(topology: TopologyOptions) -> Loaded:
 
 
 @cache
-def weights_of(topology: TopologyOptions) -> Mixing:
+def configured_weights(topology: TopologyOptions) -> Mixing:
     """Return the weights that a configuration names, read once in a process that plans many runs.
 
     Raises:

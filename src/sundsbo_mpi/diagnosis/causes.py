@@ -15,6 +15,7 @@ from sundsbo_mpi.composition.schedules import as_schedule
 from sundsbo_mpi.config.resolving import usual_options
 from sundsbo_mpi.diagnosis.growth import Growth
 from sundsbo_mpi.diagnosis.health import NotFiniteError
+from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -156,8 +157,10 @@ class Diagnosis:
     def _steps_as_they_are(self, first: str, k: int) -> str:
         """Name the step first that is furthest above its default, else that of a variable."""
         steps = self._steps(k)
-        usual = self._steps(k, usual_options(self._config, type(self._task)))
-        above = {v: max(1.0, round(step / (usual[v] or step), 3)) for v, step in steps.items()}
+        above = dict.fromkeys(steps, 1.0)
+        with suppress(UsageError):  # of a user's defaults, which must not hide what went wrong
+            usual = self._steps(k, usual_options(self._config, type(self._task)))
+            above = {v: max(1.0, round(step / (usual[v] or step), 3)) for v, step in steps.items()}
         ordered = sorted(steps, key=lambda v: (-above[v], v != first))
         values = ", ".join(f"step_{v} = {steps[v]:.3g}" for v in ordered)
         return f"a step that is too long ({values}): try a tenth"

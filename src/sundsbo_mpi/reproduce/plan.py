@@ -14,9 +14,9 @@ from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.config.settings import assignments, flag_settings
 from sundsbo_mpi.errors import UsageError, unknown
 from sundsbo_mpi.reproduce.topologies import (
+    planned_weights,
     topology_command,
     topology_path,
-    weights_of,
     write_topology,
 )
 
@@ -142,7 +142,7 @@ def _setup(experiment: Experiment, condition: Condition, wish: Wish) -> _Setup:
     agents = condition.agents or experiment.agents
     topology = condition.topology or experiment.topology or {}
     file = topology_path(wish.directory, agents, topology)
-    return _Setup(condition, agents, topology, file, weights_of(file, agents, topology))
+    return _Setup(condition, agents, topology, file, planned_weights(file, agents, topology))
 
 
 def _job(experiment: Experiment, setup: _Setup, method: str, seed: int, wish: Wish) -> Job:

@@ -38,7 +38,7 @@ def write_topology(path: Path, agents: int, topology: Topology) -> None:
     write_weights(build(agents, topology), str(path))
 
 
-def weights_of(path: Path, agents: int, topology: Topology) -> Mixing:
+def planned_weights(path: Path, agents: int, topology: Topology) -> Mixing:
     """Return the weights of the file, or those that will be in it.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.campaign.job import Job
 from sundsbo_mpi.campaign.naming import place, run_name
 from sundsbo_mpi.config.identity import identity
-from sundsbo_mpi.config.methods import suited, weights_of
+from sundsbo_mpi.config.methods import configured_weights, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve, resolved
 from sundsbo_mpi.config.settings import assignments, merge
 from sundsbo_mpi.config.toml_text import value_text
@@ -53,7 +53,7 @@ class Planner:
         try:
             sets = (*self.sweep.sets(self._method(own)), *own)
             found = resolved(Request(sets=sets, preset=options.preset, file=options.config))
-            suited(found.config, weights_of(found.config.topology))
+            suited(found.config, configured_weights(found.config.topology))
         except UsageError as error:
             return Trial(stage, settings, refusal=str(error))
         first = found.config.run.seed
@@ -76,7 +76,7 @@ class Planner:
 
     def _job(self, config: Config, sets: tuple[str, ...], seed: int) -> Job:
         config = replace(config, run=replace(config.run, seed=seed))
-        weights = weights_of(config.topology)
+        weights = configured_weights(config.topology)
         path, checkpoint = place(self.directory, run_name(config, weights))
         every = (*sets, f"run.seed={seed}")
         words = [*self._base(), *(word for text in every for word in ("--set", text))]
