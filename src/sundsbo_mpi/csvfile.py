@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 
 def check_csv(path: Path) -> None:
@@ -57,8 +56,7 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
             writer.writerow(header)
             writer.writerows(map(_plain, row) for row in rows)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UsageError(f"cannot write '{path}': {reason}; choose another name.") from error
+        raise UsageError(f"cannot write '{path}': {reason(error)}; choose another name.") from error
 
 
 def _plain(value: Any) -> Any:

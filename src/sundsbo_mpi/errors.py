@@ -1,8 +1,9 @@
-"""The two ways in which a run ends badly on purpose, notes, and the offer of the nearest name."""
+"""The two ways in which a run ends badly on purpose, notes, and the words that messages share."""
 
 from __future__ import annotations
 
 import difflib
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def brief(value: object) -> str:
 def printable(text: str) -> str:
     """Put the text on one line; what would break it, or steer a terminal, as Python writes it."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def reason(error: Exception) -> str:
+    """Return what an exception says, or the system by it, on one line without a full stop."""
+    if isinstance(error, OSError) and error.errno:  # h5py's own words repeat path and number
+        return os.strerror(error.errno)
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return " ".join(str(said).split()).rstrip(".") or type(error).__name__
 
 
 def unknown(kind: str, got: str, known: Iterable[str]) -> UsageError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.csvfile import write_columns
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.schema import FACTS, LABEL_COUNTS
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def export(runs: Sequence[RunData], wanted: Mapping[str, Path], *, overwrite: bo
                 WRITERS[kind](run, folder / name)
             except OSError as error:
                 raise UsageError(
-                    f"cannot write to '{folder / name}': {error.strerror or error}; choose another "
-                    "folder."
+                    f"cannot write to '{folder / name}': {reason(error)}; choose another folder."
                 ) from error
 
 

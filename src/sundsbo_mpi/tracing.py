@@ -20,7 +20,7 @@ import numpy as np
 
 from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.comm.agreement import on_root
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.naming import check_folder
 
 if TYPE_CHECKING:
@@ -111,9 +111,8 @@ class TraceFile:
             raise self._refusal(error) from None
 
     def _refusal(self, error: OSError) -> UsageError:
-        reason = os.strerror(error.errno) if error.errno else str(error)
         return UsageError(
-            f"cannot write the trace '{self._path}': {reason}; choose another --trace."
+            f"cannot write the trace '{self._path}': {reason(error)}; choose another --trace."
         )
 
     @staticmethod

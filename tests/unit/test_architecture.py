@@ -17,7 +17,7 @@ LAYERS = [
     name
     for row in (
         "errors durable clock randomness versions heap wording texttable csvfile statistics",
-        "options",
+        "data_notes options",
         "outgoing runfile metric_names topology datasets",
         "tasks composition algorithms",
         "comm config ranks",

@@ -228,13 +228,13 @@ def test_a_real_process_and_its_log(tmp_path):
     words = [sys.executable, "-c", "import sys; print('sundsbo-mpi: no'); sys.exit(2)"]
     job.path.unlink()
     assert running.start(words, job.log) == 2
-    assert running.reason(job) == "failed: no"
+    assert running.why_lacking(job) == "failed: no"
 
 
 def test_a_launcher_that_starts_nothing_is_told(tmp_path):
     job = plan(tmp_path)[0]
     run([job], f"'{sys.executable}' -c 'print({{n}})'")
-    assert running.reason(job).endswith("ended with status 0 but left no finished run")
+    assert running.why_lacking(job).endswith("ended with status 0 but left no finished run")
     assert job.log.read_text().startswith("10\n")
 
 

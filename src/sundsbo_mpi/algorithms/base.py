@@ -24,6 +24,8 @@ class MethodOptions(Coarseness):
     ``Coarseness``; ``gamma_c`` is the share of the way to the neighbours' average that is gone,
     where not the compressor's own.  With ``private``, coordinates of x that only one agent's data
     touch are not sent (``private.Private``).
+
+    Options with checks of their own make these checks too: ``super().__post_init__()``.
     """
 
     lazy: bool = False

@@ -51,6 +51,7 @@ class DsboOptions(AidOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        super().__post_init__()
         require_integer("algorithm.inner_y", self.inner_y, 1)
         require_integer("algorithm.inner_z", self.inner_z, 1)
 

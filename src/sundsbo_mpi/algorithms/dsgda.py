@@ -59,6 +59,7 @@ class DsgdaOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        super().__post_init__()
         require_positive("algorithm.nu", self.nu)
         require_integer("algorithm.inner_y", self.inner_y, 1)
 

@@ -32,6 +32,7 @@ class MoreauOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        super().__post_init__()
         require_positive("algorithm.gamma", self.gamma)
         require_number("algorithm.mu0", self.mu0, 0)
         require_number("algorithm.p", self.p, 0)

@@ -44,6 +44,7 @@ class NeumannOptions(MethodOptions):
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        super().__post_init__()
         require_integer("algorithm.terms", self.terms, 1)
         require_positive("algorithm.eta", self.eta, 1)
         require_positive("algorithm.lipschitz", self.lipschitz)

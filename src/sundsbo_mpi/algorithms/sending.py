@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.composition.compression import Compressed
-from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
+from sundsbo_mpi.composition.compressors import COMPRESSORS
 from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.composition.private import Private
 from sundsbo_mpi.composition.rounding import Rounded
@@ -41,8 +40,6 @@ def sending(algorithm: Algorithm, options: MethodOptions, *, agents: int, seed: 
     Raises:
         UsageError: an option is not what it must be, or the method cannot be sent so.
     """
-    # The checks of a method's own options may stand in place of those of ``Coarseness``.
-    coarseness = Coarseness(*(getattr(options, field.name) for field in fields(Coarseness)))
     if options.gamma_c is not None:
         require_positive("algorithm.gamma_c", options.gamma_c, 1)
         if not options.compressor:
@@ -62,13 +59,11 @@ def sending(algorithm: Algorithm, options: MethodOptions, *, agents: int, seed: 
     if options.wire:
         return Rounded(algorithm, options.wire)
     if options.compressor:
-        return _compressed(algorithm, options.compressor, coarseness, options.gamma_c, seed)
+        return _compressed(algorithm, options.compressor, options, seed)
     return algorithm
 
 
-def _compressed(
-    algorithm: Algorithm, name: str, coarseness: Coarseness, gamma_c: float | None, seed: int
-) -> Compressed:
+def _compressed(algorithm: Algorithm, name: str, options: MethodOptions, seed: int) -> Compressed:
     if name not in COMPRESSORS:
         raise unknown("compressor", name, COMPRESSORS)
     offer = COMPRESSORS[name]
@@ -80,8 +75,8 @@ def _compressed(
             f"weights, such as EXTRA and ED, diverge: take --set algorithm.compressor={dense}, or "
             "a method of other techniques, such as sun-dsbo-gt."
         )
-    share = offer.gamma_c if gamma_c is None else gamma_c
-    return Compressed(algorithm, offer.build(coarseness), share, seed)
+    share = offer.gamma_c if options.gamma_c is None else options.gamma_c
+    return Compressed(algorithm, offer.build(options), share, seed)
 
 
 def require_steady(algorithm: Algorithm, *, steady: bool) -> None:

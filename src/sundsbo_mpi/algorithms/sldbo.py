@@ -31,6 +31,7 @@ class SldboOptions(AidOptions):
 
     def __post_init__(self) -> None:
         """Refuse a radius outside its range."""
+        super().__post_init__()
         require_positive("algorithm.projection_radius", self.projection_radius)
 
 

@@ -47,6 +47,7 @@ class SparkleOptions(AveragedOptions):
 
     def __post_init__(self) -> None:
         """Refuse an unknown order."""
+        super().__post_init__()
         if self.order not in ORDERS:
             raise unknown("order", self.order, ORDERS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.batch.job import AGENTS
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from sundsbo_mpi.batch.job import Batch
@@ -106,5 +106,5 @@ def write(path: Path, text: str, *, overwrite: bool) -> None:
         ) from None
     except OSError as error:
         raise UsageError(
-            f"cannot write '{path}': {error.strerror}; choose another --output."
+            f"cannot write '{path}': {reason(error)}; choose another --output."
         ) from None

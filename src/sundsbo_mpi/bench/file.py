@@ -37,7 +37,7 @@ import numpy as np
 from sundsbo_mpi.bench.model import Fit
 from sundsbo_mpi.bench.record import Bench, Check, Key, Sent, Series
 from sundsbo_mpi.bench.shapes import check_shapes
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.naming import check_writable, publish, temporary
 from sundsbo_mpi.runfile.opening import DAMAGED
 
@@ -64,8 +64,9 @@ def write_bench(path: Path, bench: Bench, overwrite: bool = False) -> None:
             os.fsync(written.fileno())
         publish(hidden, path, overwrite)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UsageError(f"cannot write '{path}': {reason}; choose another --output.") from error
+        raise UsageError(
+            f"cannot write '{path}': {reason(error)}; choose another --output."
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             hidden.unlink(missing_ok=True)
@@ -126,10 +127,9 @@ def read_bench(path: str | Path) -> Bench:
             check_shapes(bench)
             return bench
     except DAMAGED as error:
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise UsageError(
-            f"'{path}' cannot be read as the file of a bench ({reason}): give an undamaged copy, "
-            "or run sundsbo-mpi bench again."
+            f"'{path}' cannot be read as the file of a bench ({reason(error)}): give an "
+            "undamaged copy, or run sundsbo-mpi bench again."
         ) from error
 
 

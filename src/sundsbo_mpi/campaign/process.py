@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sundsbo_mpi import durable
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 PATIENCE_SECONDS = 30
 """How long a launcher may take to end its ranks before it is killed."""
@@ -39,7 +39,7 @@ def start(words: Sequence[str], log: Path) -> int:
             )
         except OSError as error:
             raise UsageError(
-                f"cannot start '{words[0]}': {error.strerror}; name a launcher with --launcher."
+                f"cannot start '{words[0]}': {reason(error)}; name a launcher with --launcher."
             ) from None
         try:
             return process.wait()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from sundsbo_mpi.campaign.running import finished_run, reason
+from sundsbo_mpi.campaign.running import finished_run, why_lacking
 from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.statistics import Spread, spread
 
@@ -44,7 +44,7 @@ def result(trial: T, metric: str) -> Result[T]:
     runs = [run for _, run in looked if run is not None]
     found, trouble = _last(runs, metric), ""
     if lacking := [job for job, run in looked if run is None]:
-        trouble = f"{len(lacking)} of {len(trial.jobs)} runs lacking, {reason(lacking[0])}"
+        trouble = f"{len(lacking)} of {len(trial.jobs)} runs lacking, {why_lacking(lacking[0])}"
     elif not math.isfinite(found.mean):
         trouble = f"{metric} is not finite"
     return Result(trial, found, _last(runs, local_name(metric)), trouble)

@@ -181,10 +181,10 @@ def _run(job: Job, launcher: str) -> str:
     if status == 0:
         with log.open("a", encoding="utf-8") as file:
             file.write(f"\n{SAYS}the launcher ended with status 0 but left no finished run\n")
-    return reason(job)
+    return why_lacking(job)
 
 
-def reason(job: Job) -> str:
+def why_lacking(job: Job) -> str:
     """Say why a cell has no finished run: in the run's own sentence, if it left one."""
     if job.refusal:
         return job.refusal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.batch import SCHEDULERS, Batch, Resources, Run, plain, program, script
 from sundsbo_mpi.campaign.running import words_of
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from sundsbo_mpi.campaign.job import Job
@@ -124,7 +124,7 @@ def _sbatch(*arguments: str) -> str:
         )
     except OSError as error:
         raise UsageError(
-            f"there is no sbatch on PATH ({error.strerror}): submit on a machine with Slurm, or "
+            f"there is no sbatch on PATH ({reason(error)}): submit on a machine with Slurm, or "
             "look at the script with --submit --dry-run."
         ) from None
     if result.returncode:

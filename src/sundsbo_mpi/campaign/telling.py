@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,6 @@ def telling(directory: Path, console: Console) -> Iterator[None]:
         raise
     except OSError as error:
         raise UsageError(
-            f"cannot use '{error.filename or directory}': {error.strerror or error}; choose "
+            f"cannot use '{error.filename or directory}': {reason(error)}; choose "
             "another directory with --out."
         ) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.durable import lock, settle
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 KEPT = 2
 LOCK = ".lock"
@@ -68,9 +68,9 @@ class Folder:
                 if UNFINISHED.fullmatch(leftover.name):
                     shutil.rmtree(leftover, ignore_errors=True)
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
             raise UsageError(
-                f"no checkpoints can be kept in '{self.path}': {said}; choose another --checkpoint."
+                f"no checkpoints can be kept in '{self.path}': {reason(error)}; choose another "
+                "--checkpoint."
             ) from None
         if resumed or not (found := self.newest_first()):
             return

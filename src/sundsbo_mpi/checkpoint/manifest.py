@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from sundsbo_mpi.config.tables import TABLES
-from sundsbo_mpi.errors import UsageError, brief, printable
+from sundsbo_mpi.errors import UsageError, brief, printable, reason
 from sundsbo_mpi.versions import versions
 
 FORMAT = "sundsbo-mpi-checkpoint/1"
@@ -157,7 +157,7 @@ def _check_path(what: str, found: object) -> None:
 
 def _said(error: Exception) -> str:
     if isinstance(error, OSError):
-        return f"cannot be read ({error.strerror})"
+        return f"cannot be read ({reason(error)})"
     said = f"lacks {error}" if isinstance(error, KeyError) else str(error)
     if not isinstance(error, ValueError | KeyError) or isinstance(error, NOT_JSON):
         said = f"is damaged ({said})"

@@ -13,9 +13,9 @@ import torch
 
 from sundsbo_mpi.agent import Position
 from sundsbo_mpi.checkpoint.structure import put_together, require_like, take_apart
-from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.errors import UsageError, printable, reason
 from sundsbo_mpi.runfile.disk import Disk
-from sundsbo_mpi.runfile.opening import DAMAGED, reason
+from sundsbo_mpi.runfile.opening import DAMAGED
 
 if TYPE_CHECKING:
     import numpy as np

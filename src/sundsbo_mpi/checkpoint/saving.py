@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +13,7 @@ from sundsbo_mpi.checkpoint import manifest
 from sundsbo_mpi.checkpoint.folder import Folder, agent_file
 from sundsbo_mpi.checkpoint.moment import write_moment
 from sundsbo_mpi.comm.agreement import jointly, on_root
-from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.runfile.opening import reason
+from sundsbo_mpi.errors import AgreedError, UsageError, reason
 
 if TYPE_CHECKING:
     from sundsbo_mpi.checkpoint.manifest import Manifest
@@ -94,10 +92,9 @@ class Saver:
         try:
             return work(*given)
         except OSError as error:
-            said = os.strerror(error.errno) if error.errno else reason(error)
             raise UsageError(
-                f"'{self._folder.path}' cannot take it: {said}; make room, or choose another "
-                "--checkpoint."
+                f"'{self._folder.path}' cannot take it: {reason(error)}; make room, or choose "
+                "another --checkpoint."
             ) from error
 
     def _begin(self, done: int) -> Path:

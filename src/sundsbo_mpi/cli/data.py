@@ -73,16 +73,13 @@ def check(name: str, data_dir: str | None) -> None:
 
     One that is missing or damaged is refused with exit status 2.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    import warnings
-
+    from sundsbo_mpi.data_notes import noted
     from sundsbo_mpi.datasets.survey import check as read
-    from sundsbo_mpi.errors import DataNote
 
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", DataNote)
+    with noted() as notes:
         sentence = read(name, data_dir)
     for note in notes:
-        click.echo(note.message, err=True)
+        click.echo(note, err=True)
     click.echo(sentence)
 
 

@@ -11,7 +11,7 @@ import click
 
 from sundsbo_mpi.cli.flags import set_option
 from sundsbo_mpi.cli.named import Named
-from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.errors import UsageError, printable, reason
 from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def new(name: str) -> None:
     except FileExistsError:
         raise UsageError(f"'{path}' exists already: choose another name.") from None
     except OSError as error:
-        raise UsageError(
-            f"cannot write '{path}': {error.strerror}; choose another place."
-        ) from None
+        raise UsageError(f"cannot write '{path}': {reason(error)}; choose another place.") from None
     click.echo(f"wrote {path}; test it with: sundsbo-mpi task check {path}:{class_name}")
 
 

@@ -8,7 +8,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
-from sundsbo_mpi.errors import UsageError, brief
+from sundsbo_mpi.errors import UsageError, brief, reason
 
 LARGEST = 2**20
 """Bytes of a configuration; a data file given for one would take long to be refused."""
@@ -33,7 +33,7 @@ def read_text(path: Path) -> str:
             content = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(
-            f"cannot read the configuration '{path}': {error.strerror}; name a TOML file."
+            f"cannot read the configuration '{path}': {reason(error)}; name a TOML file."
         ) from None
     if len(content) > LARGEST:
         raise UsageError(

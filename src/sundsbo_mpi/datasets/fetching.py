@@ -6,10 +6,10 @@ import hashlib
 import os
 import tarfile
 import tempfile
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from sundsbo_mpi.data_notes import noted
 from sundsbo_mpi.datasets.catalogue import (
     ENTRIES,
     OMNIGLOT_DOWNLOADS,
@@ -20,7 +20,7 @@ from sundsbo_mpi.datasets.catalogue import (
 )
 from sundsbo_mpi.datasets.files import is_known, places
 from sundsbo_mpi.datasets.survey import COMPLETE, VERIFIED, omniglot_state, survey
-from sundsbo_mpi.errors import DataNote, UsageError, unknown
+from sundsbo_mpi.errors import UsageError, unknown
 
 FETCHED = (*ENTRIES, "omniglot")
 """The data sets that can be fetched."""
@@ -84,8 +84,7 @@ def _wanted(name: str, data_dir: str) -> list[Download]:
 
 
 def _has_characters(part: str, data_dir: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNote)
+    with noted():
         try:
             return omniglot_state(part, data_dir) in (VERIFIED, COMPLETE)
         except UsageError:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from sundsbo_mpi.data_notes import noted
 from sundsbo_mpi.datasets.catalogue import ENTRIES, OMNIGLOT_CLASSES, OMNIGLOT_DOWNLOADS
 from sundsbo_mpi.datasets.characters import count_omniglot, omniglot_places, open_omniglot
 from sundsbo_mpi.datasets.files import MissingError, corrupt, places
 from sundsbo_mpi.datasets.loading import DATASETS, READERS, load_characters, load_dataset
 from sundsbo_mpi.datasets.pictures import damaged_member
-from sundsbo_mpi.errors import DataNote, UsageError, unknown
+from sundsbo_mpi.errors import UsageError, unknown
 
 SURVEYED = ("digits", *ENTRIES, "omniglot")
 """The data sets that have a name, as opposed to folders."""
@@ -43,16 +43,14 @@ def survey(name: str, data_dir: str | None) -> Finding:
     if name == "digits":
         return Finding(EMBEDDED, ("scikit-learn",))
     where = tuple(map(str, _where(name, data_dir)))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataNote)
+    with noted() as notes:
         try:
             state = _omniglot(data_dir) if name == "omniglot" else _labelled(name, data_dir)
         except MissingError as error:
             return Finding(MISSING, where, (str(error),))
         except UsageError as error:
             return Finding(CORRUPT, where, (str(error),))
-    notes = tuple(str(note.message) for note in caught if note.category is DataNote)
-    return Finding(INCOMPLETE if notes else state, where, notes)
+    return Finding(INCOMPLETE if notes else state, where, tuple(notes))
 
 
 def _where(name: str, data_dir: str | None) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.summary import direction
 
 if TYPE_CHECKING:
@@ -120,8 +120,9 @@ def save_picture(figure: Figure, output: str | Path, *, bbox: str | None = None)
     try:
         figure.savefig(output, dpi=150, bbox_inches=bbox)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot save '{output}': {reason}; choose another name.") from error
+        raise UsageError(
+            f"cannot save '{output}': {reason(error)}; choose another name."
+        ) from error
 
 
 def axis_label(metric: str) -> str:

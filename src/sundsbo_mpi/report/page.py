@@ -15,7 +15,7 @@ import numpy as np
 from sundsbo_mpi import __version__
 from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.config.toml_text import document
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.metric_names import choose_metric, local_name
 from sundsbo_mpi.pictures.figures import axis_label
 from sundsbo_mpi.report import algorithm, costs, curves, data, network
@@ -69,7 +69,7 @@ def write(run: RunData, output: Path, *, overwrite: bool) -> None:
         ) from None
     except OSError as error:
         raise UsageError(
-            f"cannot write '{output}': {error.strerror}; choose another name."
+            f"cannot write '{output}': {reason(error)}; choose another name."
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.campaign.running import finished_run, reason
+from sundsbo_mpi.campaign.running import finished_run, why_lacking
 
 if TYPE_CHECKING:
     from sundsbo_mpi.reproduce.plan import Job
@@ -66,7 +66,7 @@ def collect(planned: Iterable[Job]) -> list[Cell]:
         if not job.refusal and (run := finished_run(job)):
             runs[key][job.seed] = run
         else:
-            troubles[key][job.seed] = reason(job)
+            troubles[key][job.seed] = why_lacking(job)
     return [
         Cell(method, condition, of_cell, troubles[condition, method])
         for (condition, method), of_cell in runs.items()

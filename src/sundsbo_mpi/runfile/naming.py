@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import h5py
 
 from sundsbo_mpi.durable import settle
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.locking import held
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ def check_folder(path: Path, flag: str) -> None:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UsageError(f"cannot write '{path}': {reason}; choose another {flag}.") from None
+        raise UsageError(
+            f"cannot write '{path}': {reason(error)}; choose another {flag}."
+        ) from None
 
 
 def temporary(path: Path) -> Path:

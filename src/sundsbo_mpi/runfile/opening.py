@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import h5py
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.schema import FORMAT
 
 if TYPE_CHECKING:
@@ -69,12 +69,6 @@ def check_format(file: h5py.File, path: Path) -> None:
             f"'{path}' has {named}, expected '{FORMAT}': it is no run file, or one of another "
             "version of sundsbo-mpi; read it with the version that wrote it."
         )
-
-
-def reason(error: Exception) -> str:
-    """Return what an exception says, on one line and without a full stop."""
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return " ".join(str(said).split()).rstrip(".") or type(error).__name__
 
 
 def _open(path: Path) -> h5py.File:

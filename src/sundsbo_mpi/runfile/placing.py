@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import h5py
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.disk import Disk
 from sundsbo_mpi.runfile.layout import store
 from sundsbo_mpi.runfile.naming import temporary
@@ -76,5 +76,4 @@ def place(
 
 def unwritable(path: Path, error: OSError) -> UsageError:
     """Say why the file could not be made."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return UsageError(f"cannot write '{path}': {reason}; choose another --output.")
+    return UsageError(f"cannot write '{path}': {reason(error)}; choose another --output.")

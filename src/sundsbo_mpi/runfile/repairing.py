@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.events import Event
 from sundsbo_mpi.runfile.locking import held
 from sundsbo_mpi.runfile.naming import check_writable, exists, publish, replace_with
@@ -75,4 +75,4 @@ def _quiet(path: Path) -> Iterator[None]:
         with held(path):
             yield
     except OSError as error:
-        raise UsageError(f"'{path}' cannot be opened: {error.strerror}.") from error
+        raise UsageError(f"'{path}' cannot be opened: {reason(error)}.") from error

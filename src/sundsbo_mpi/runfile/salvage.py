@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.contents import (
     Contents,
     read_attribute,
@@ -28,7 +28,7 @@ from sundsbo_mpi.runfile.contents import (
     read_fact,
     read_weights,
 )
-from sundsbo_mpi.runfile.opening import DAMAGED, check_format, check_there, reason
+from sundsbo_mpi.runfile.opening import DAMAGED, check_format, check_there
 from sundsbo_mpi.runfile.padded import PaddedFile
 from sundsbo_mpi.runfile.salvaged_rows import Rows, whole_rows
 from sundsbo_mpi.runfile.schema import FACTS, LABEL_COUNTS, STATUSES

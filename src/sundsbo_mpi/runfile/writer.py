@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.appending import Series
 from sundsbo_mpi.runfile.columns import Columns, widened
 from sundsbo_mpi.runfile.contents import empty, read_contents
@@ -213,9 +213,8 @@ class RunFile:
         try:
             disk.check()
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
             raise UsageError(
-                f"the run file '{self.path}' cannot be written any more: {reason}; its "
+                f"the run file '{self.path}' cannot be written any more: {reason(error)}; its "
                 f"{self._series.rows} evaluations are kept: remove the cause and go on from the "
                 "last checkpoint with 'sundsbo-mpi resume', or run again."
             ) from error

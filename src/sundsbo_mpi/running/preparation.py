@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import warnings
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -25,7 +24,8 @@ from sundsbo_mpi.comm.transports.exchange import Connection
 from sundsbo_mpi.config.likeness import differing_weights
 from sundsbo_mpi.config.methods import build_algorithm, network, suited
 from sundsbo_mpi.config.resolving import Config, Request, resolve
-from sundsbo_mpi.errors import DataNote, UsageError
+from sundsbo_mpi.data_notes import noted
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.ranks.job import agree_on
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
@@ -158,14 +158,9 @@ def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
     divide = getattr(load_task(config.task["name"]), "shards", None)
     if divide is None:
         return [], []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataNote)
+    with noted() as notes:
         shards = list(divide(agents=agents, seed=config.run.seed, **config.task_options))
-    for other in caught:
-        if not issubclass(other.category, DataNote):
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-    notes = [str(note.message) for note in caught if issubclass(note.category, DataNote)]
-    return shards, list(dict.fromkeys(notes))
+    return shards, notes
 
 
 def _source(config: Config) -> str:

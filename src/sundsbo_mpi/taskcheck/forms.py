@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from sundsbo_mpi.errors import DataNote, UsageError, brief
+from sundsbo_mpi.data_notes import noted
+from sundsbo_mpi.errors import UsageError, brief
 from sundsbo_mpi.measuring.metrics import kinds
 from sundsbo_mpi.running.inspection import check_sizes, checked_start, digest
 from sundsbo_mpi.taskcheck.bench import CPU, Bench
@@ -68,8 +68,7 @@ def shards(bench: Bench) -> Said:
         return absent("the agents make or read their data themselves")
     if not isinstance(divide, staticmethod | classmethod):
         raise UsageError("shards() of the task is no static method: write @staticmethod above it.")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataNote)
+    with noted() as notes:
         parts, again = bench.shards, bench.divided()
     if len(parts) != bench.agents:
         raise UsageError(
@@ -89,9 +88,8 @@ def shards(bench: Bench) -> Said:
             "shards() of the task divides the data otherwise when it is called again: draw from a "
             "generator made from 'seed' alone, or a resumed run would go on with other data."
         )
-    notes = [str(w.message) for w in caught if issubclass(w.category, DataNote)]
     largest = size(max(memory(part) for part in parts))
-    return remark("; ".join(dict.fromkeys(notes))) if notes else passed(f"up to {largest} an agent")
+    return remark("; ".join(notes)) if notes else passed(f"up to {largest} an agent")
 
 
 def constructor(bench: Bench) -> Said:

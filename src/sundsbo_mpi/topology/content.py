@@ -7,7 +7,7 @@ import stat
 from io import BytesIO
 from pathlib import Path
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 GZIP = b"\x1f\x8b"
 MOST_BYTES = 2**29
@@ -38,9 +38,9 @@ def read_file(path: str, most: int) -> bytes:
             "write one, as with sundsbo-mpi topology ring --agents 10 -o ring.npz."
         ) from error
     except (OSError, ValueError) as error:  # ValueError: the name holds a zero byte
-        reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"cannot read the topology file '{path}': {reason}; give a file that you may read."
+            f"cannot read the topology file '{path}': {reason(error)}; give a file that you may "
+            "read."
         ) from error
     return _bounded(content, most)
 

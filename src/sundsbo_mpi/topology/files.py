@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.errors import UsageError, printable, reason
 from sundsbo_mpi.topology.content import MOST_BYTES, MOST_GRAPH_BYTES, read_file, unpacked
 from sundsbo_mpi.topology.cycle import Cycle, require_count
 from sundsbo_mpi.topology.graphs import PARSERS, read_graph
@@ -82,9 +82,8 @@ def _read(path: str, reading: Reading) -> Loaded:
         raise UsageError(f"'{path}': {error}") from error
     # The libraries were not written for damaged files: they raise whatever comes up.
     except Exception as error:
-        reason = printable(" ".join(str(error).split()).rstrip("."))[:LONGEST_REASON]
         raise UsageError(
-            f"'{path}' cannot be read as {form}: {reason or type(error).__name__}; "
+            f"'{path}' cannot be read as {form}: {printable(reason(error))[:LONGEST_REASON]}; "
             f"check the file, or name its format with --format ({', '.join(FORMATS)})."
         ) from error
     weights = recipe or _judged(found, path, name)
@@ -152,7 +151,7 @@ def write_weights(weights: Mixing, path: str, node_ids: Sequence[str] = ()) -> N
         with contextlib.suppress(OSError):
             Path(partial).unlink()
         raise UsageError(
-            f"cannot write '{path}': {error.strerror}; choose another place."
+            f"cannot write '{path}': {reason(error)}; choose another place."
         ) from error
 
 

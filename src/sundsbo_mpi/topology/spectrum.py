@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.sparse import csc_array
 
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,11 +72,10 @@ def _sparse(matrix: csr_array) -> tuple[float, float]:
 
 
 def _not_found(agents: int, error: Exception) -> UsageError:
-    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return UsageError(
-        f"the eigenvalues of the weights of {agents} agents, by which gossip is judged, were not "
-        f"found ({reason}), expected them to settle; take a graph whose agents are fewer steps "
-        "apart, such as exponential or random-regular."
+        f"the eigenvalues of the weights of {agents} agents, by which gossip is judged, were "
+        f"not found ({reason(error)}), expected them to settle; take a graph whose agents are "
+        "fewer steps apart, such as exponential or random-regular."
     )
 
 
