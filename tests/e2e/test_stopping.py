@@ -129,7 +129,10 @@ def test_the_timeline_of_a_run(mpirun, network, task, tmp_path):
         count = {name: sum(e["name"] == name for e in own) for name in {e["name"] for e in own}}
         assert set(count) == {"gradient", "pack", "post", "wait", "mix", "evaluation"}
         assert count["pack"] == count["post"] == 40, "two rounds in each iteration"
-        assert all(e["dur"] >= 0 for e in own)
+        spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in own)
+        assert all(begin <= end for begin, end in spans)
+        ends = [end for _, end in spans]
+        assert all(later >= end - 0.01 for end, (later, _) in zip(ends, spans[1:], strict=False))
         begins = [e["ts"] for e in own if e["name"] == "pack"]
         assert begins == sorted(begins)
     again = mpirun(3, *flags, "--output", "other.h5", "--trace", "trace.json")

@@ -5,7 +5,7 @@ import oracle
 import pytest
 
 from sundsbo_mpi.algorithms import METHODS, Horizon, by_default, method
-from sundsbo_mpi.algorithms.safety import MARGIN, gamma_remark, safe_for
+from sundsbo_mpi.algorithms.safety import MARGIN, large_gamma, safe_for
 from sundsbo_mpi.algorithms.sun_dsbo import SunOptions
 from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.techniques import TECHNIQUES
@@ -158,7 +158,8 @@ def test_schedules_stay_in_their_range(option, value):
 
 
 def test_gamma_is_judged_against_the_smoothness():
-    assert gamma_remark(Penalty(mu=1.0, gamma=0.49), 1.0) == ()
-    (said,) = gamma_remark(Penalty(mu=1.0, gamma=0.5), 1.0)
-    assert "gamma = 0.5 is not below 1/(2 L2) = 0.5" in said
-    assert gamma_remark(None, 1.0) == gamma_remark(Penalty(1.0, 9.0), math.nan) == ()
+    assert large_gamma(Penalty(mu=1.0, gamma=0.49), 1.0) == ""
+    said = large_gamma(Penalty(mu=1.0, gamma=0.5), 1.0)
+    assert said == "gamma = 0.5 is not below 1/(2 L2) = 0.5"
+    assert large_gamma(None, 1.0) == large_gamma(Penalty(1.0, 9.0), math.nan) == ""
+    assert large_gamma(Penalty(1.0, math.inf), 1.0) == ""

@@ -42,11 +42,11 @@ def changing_remark(algorithm: Algorithm, *, steady: bool) -> tuple[str, ...]:
     )
 
 
-def gamma_remark(penalty: Penalty | None, lipschitz: float) -> tuple[str, ...]:
-    """Say so if a finite γ is not below 1/(2 L2), as the paper's theorems assume; L2 may be NaN."""
+def large_gamma(penalty: Penalty | None, lipschitz: float) -> str:
+    """Say so if a finite γ is not below 1/(2 L2), above which the problem of θ need not be convex.
+
+    The paper's theorems assume it; L2 may be NaN.
+    """
     if penalty is None or math.isinf(penalty.gamma) or not 2 * lipschitz * penalty.gamma >= 1:
-        return ()
-    return (
-        f"outside the theorems' assumptions: gamma = {penalty.gamma:g} is not below 1/(2 L2) = "
-        f"{1 / (2 * lipschitz):.3g}",
-    )
+        return ""
+    return f"gamma = {penalty.gamma:.3g} is not below 1/(2 L2) = {1 / (2 * lipschitz):.3g}"

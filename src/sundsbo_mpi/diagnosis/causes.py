@@ -9,6 +9,7 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.algorithms.safety import large_gamma
 from sundsbo_mpi.composition.compressors import COMPRESSORS
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.schedules import as_schedule
@@ -146,13 +147,8 @@ class Diagnosis:
 
     def _penalty(self, k: int) -> list[str]:
         """A γ at which the proximal problem of θ need not be convex."""
-        penalty = self._algorithm.penalty(k)
-        if penalty is None or math.isinf(penalty.gamma):
-            return []
-        if not 2 * self._lipschitz * penalty.gamma >= 1:
-            return []
-        most = 1 / (2 * self._lipschitz)
-        return [f"gamma = {penalty.gamma:.3g} is not below 1/(2 L2) = {most:.3g}"]
+        said = large_gamma(self._algorithm.penalty(k), self._lipschitz)
+        return [said] if said else []
 
     def _steps_as_they_are(self, first: str, k: int) -> str:
         """Name the step first that is furthest above its default, else that of a variable."""

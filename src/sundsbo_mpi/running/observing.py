@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.agent import Agent, Observer, Position
-from sundsbo_mpi.algorithms.safety import gamma_remark
+from sundsbo_mpi.algorithms.safety import large_gamma
 from sundsbo_mpi.checkpoint.moment import Moment, Spent
 from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.comm.gossip import Earlier
@@ -53,8 +53,8 @@ class Recording:
             if self.recorder.path is None:
                 self.recorder.start(row, w)
                 lipschitz = getattr(self.agent.task, "lipschitz", row.lipschitz)
-                remark = gamma_remark(self.agent.algorithm.penalty(0), lipschitz)
-                self.reporter.note(*remark)
+                if remark := large_gamma(self.agent.algorithm.penalty(0), lipschitz):
+                    self.reporter.note(f"outside the theorems' assumptions: {remark}")
             self.recorder.row(row)
             if said := self.diagnosis.note(row):
                 self.reporter.note(said)

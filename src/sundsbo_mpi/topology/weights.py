@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sundsbo_mpi.topology.checks import canonical, require_contraction, require_structure
 from sundsbo_mpi.topology.links import halved
 from sundsbo_mpi.topology.mixing import Mixing, edges_of
 from sundsbo_mpi.topology.spectrum import extremes
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
@@ -93,11 +92,6 @@ class Weights(Mixing):
     def at(self, k: int) -> csr_array:
         """Return W, whatever k is."""
         return self.matrix
-
-    @cached_property
-    def degrees(self) -> NDArray[np.int64]:
-        """The number of neighbours of every agent, (n,) int64."""
-        return np.bincount(self.edges()[:, 0], minlength=self.agents)
 
     def edges(self) -> NDArray[np.int64]:
         """Return every pair (i, j), i ≠ j, with i sending to j: (E, 2) int64, lexicographic."""
