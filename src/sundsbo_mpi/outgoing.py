@@ -31,4 +31,4 @@ class Outgoing(NamedTuple):
     """Local work that does not need the answer: it may be done while the message travels, and so
     may be called once or not at all."""
     decode: Callable[[Tensor], Tensor] = as_sent
-    """Turns a whole message into the vector that it stands for, in the run's dtype."""
+    """Turns a whole message into the vector that it stands for, in the dtype of the average."""

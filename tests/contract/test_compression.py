@@ -93,6 +93,25 @@ def test_gossip_agrees_on_the_mean(form):
     np.testing.assert_allclose(run.rows("x").mean(axis=0), mean, rtol=0, atol=1e-14)
 
 
+class Disturbed(Averaging):
+    """Averages in float32 what is disturbed anew in every iteration, by nothing on the mean."""
+
+    def start(self, task):
+        return {"x": torch.zeros(40)}, State(None, {}, {})
+
+    def step(self, task, k, w, state):
+        disturbance = torch.from_numpy(np.random.default_rng(k).standard_normal(40, np.float32))
+        return super().step(task, k, {"x": w["x"] + task * disturbance}, state)
+
+
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[2], FORMS[3]])
+def test_what_rounding_does_to_the_mean_does_not_add_up_to_more(form):
+    """With replicas in float32 the mean strays by ten times as much and more."""
+    run = Lockstep(form(Disturbed()), [-1.0, 0.5, 0.0, -0.5, 1.0], W).run(1000)
+    assert spread(run) > 0.1
+    assert np.abs(run.rows("x").astype(np.float64).mean(axis=0)).max() < 1e-5
+
+
 def test_without_feedback_it_does_not():
     run = Lockstep(WithoutFeedback(Averaging(), "fp16"), vectors(), W).run(60)
     early = spread(run)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Replica(NamedTuple):
-    """What an agent remembers of one round of an iteration, from one iteration to the next."""
+    """What an agent remembers of one round of an iteration, from one iteration to the next.
+
+    In float64, whatever the dtype of v.
+    """
 
     v_hat: Tensor
     """v̂_i, the sum of all that it has sent: what its neighbours know of its v."""
@@ -51,8 +54,8 @@ class Compressed(Wrapped):
 
     The columns of W sum to one, so the agents' mean of the answers is that of v, and what a method
     conserves is conserved.  W must not change.  Each tensor of a message is compressed on its own;
-    the message is the bytes of all.  An agent needs two more vectors as long as what it sends in an
-    iteration.
+    the message is the bytes of all.  An agent needs two more vectors, of float64, as long as what
+    it sends in an iteration.
 
     Args:
         method: The method; the outermost, with all its rounds.
@@ -67,7 +70,10 @@ class Compressed(Wrapped):
            the gradient trackers too, as in compressed gradient tracking (Liao, Li, Huang and Pu,
            2022, arXiv 2103.13748).
         2. The difference e_i is kept in place of sum_j w_ij v̂_j: it vanishes as the agents come to
-           agree, and with it what rounding could do to their mean.
+           agree, and with it what rounding does to their mean.
+        3. v̂_i and e_i are kept, and q_j averaged, in float64: what rounding leaves in the sum of
+           the e_i stays there, so that in K iterations a gradient tracker's mean strays by some
+           K^1.5 roundings, which in float32 would be seen.
     """
 
     compressor: Compressor
@@ -112,12 +118,13 @@ class Compressed(Wrapped):
         lengths = [len(v) for v in outgoing.tensors]
         v = torch.cat(outgoing.tensors)
         if replica is None:
-            replica = Replica(torch.zeros_like(v), torch.zeros_like(v))
-        news = torch.split(v - replica.v_hat, lengths)
+            nothing = torch.zeros_like(v, dtype=torch.float64)
+            replica = Replica(nothing, nothing)
+        news = torch.split((v - replica.v_hat).to(v.dtype), lengths)
         message = torch.cat(
             [self.compressor.encode(part, (*key, t)) for t, part in enumerate(news)]
         )
-        decode = partial(self._decode, lengths, key, v.dtype)
+        decode = partial(self._decode, lengths, key)
         own = cache(partial(decode, message))  # as all others read it
 
         def read(any_message: Tensor) -> Tensor:
@@ -128,8 +135,8 @@ class Compressed(Wrapped):
         replica = Replica(replica.v_hat + q, replica.gap + (mixed - q))
         return torch.split(v.add_(replica.gap, alpha=self.gamma_c), lengths), replica
 
-    def _decode(self, lengths: list[int], key: Key, dtype: Any, message: Tensor) -> Tensor:
-        """Return the vector that a message stands for."""
+    def _decode(self, lengths: list[int], key: Key, message: Tensor) -> Tensor:
+        """Return the vector that a message stands for, in float64."""
         import torch
 
         parts = torch.split(message, [self.compressor.size(d) for d in lengths])
@@ -137,7 +144,7 @@ class Compressed(Wrapped):
             self.compressor.decode(part, d, (*key, t))
             for t, (part, d) in enumerate(zip(parts, lengths, strict=True))
         ]
-        return torch.cat(decoded).to(dtype)
+        return torch.cat(decoded).to(torch.float64)
 
     def defect(
         self, k: int, w_next: Variables, w: Variables, state: State
