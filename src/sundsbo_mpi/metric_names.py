@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 LOCAL = "_local"
 """Ends the name of a task's metric that is averaged over the agents' own iterates."""
+LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
+HIGHER = ("accuracy", "auc", "gap")
+
+
+def direction(metric: str) -> int:
+    """Return 1 where more is better, -1 where less is, and 0 where neither is known."""
+    if any(word in metric for word in LOWER):
+        return -1
+    return int(any(word in metric for word in HIGHER))
 
 
 def local_name(metric: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from datetime import UTC, datetime
 from functools import partial
@@ -13,8 +12,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from sundsbo_mpi.texttable import DASH, number, size, table
+from sundsbo_mpi.metric_names import direction
+from sundsbo_mpi.texttable import DASH, duration, number, size, table
 from sundsbo_mpi.topology import digits
+from sundsbo_mpi.versions import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sundsbo_mpi.runfile import RunData
-
-HIGHER = ("accuracy", "auc", "gap")
-LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
 
 EVENTS = 10
 """How many events are told, the last ones."""
@@ -48,13 +46,6 @@ def render_summary(run: RunData) -> RenderableType:
     else:
         parts.append(Text("no evaluation has been written yet"))
     return Group(*parts)
-
-
-def direction(metric: str) -> int:
-    """Return 1 where more is better, -1 where less is, and 0 where neither is known."""
-    if any(word in metric for word in LOWER):
-        return -1
-    return int(any(word in metric for word in HIGHER))
 
 
 def facts(run: RunData) -> dict[str, str]:
@@ -151,12 +142,6 @@ def _time(run: RunData) -> str:
     return f"{duration(run.elapsed_s[-1])} of training, {duration(run.wall_s[-1])} in all"
 
 
-def library(version: str) -> str:
-    """Return the name and the number of an MPI library's description of itself."""
-    # Libraries add their build's whole history, after a comma or on further lines.
-    return " ".join(re.split(r"[,\n]", version)[0].split())
-
-
 def metrics(run: RunData) -> Lines:
     """Return what the metrics were at first, at best and at last."""
     rows = []
@@ -199,12 +184,3 @@ def costs(run: RunData) -> Lines:
 def _largest(curve: Iterable[float]) -> str:
     known = [value for value in curve if not np.isnan(value)]
     return number(max(known)) if known else DASH
-
-
-def duration(seconds: float) -> str:
-    """Write seconds as people say them, in hours, minutes or seconds."""
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -84,10 +84,19 @@ def seconds(value: float) -> str:
     """Write a time with three digits and its unit."""
     if math.isnan(value):
         return DASH
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as people say them, in hours, minutes or seconds."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def size(count: float, digits: int = 3) -> str:

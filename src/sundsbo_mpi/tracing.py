@@ -204,7 +204,7 @@ class Tracer:
         left_out = self._tally.gather(self.notes.left_out)
         said = []
         if self._accuracy:
-            said.append(f"the trace's hosts agree on the time to {1e6 * self._accuracy:.0f} us")
+            said.append(f"the trace's hosts agree on the time to {1e6 * self._accuracy:.0f} µs")
         if left_out and any(left_out):
             said.append(
                 f"the trace was full at {MOST_EVENTS} events: the last {max(left_out)} of an agent "

@@ -164,16 +164,16 @@ def test_the_tables_say_what_was_found():
         line.startswith("4 ranks on 2 nodes (cores 0-1, 0,2); ring (n=4) [odd]") for line in words
     )
     shown = " ".join(text.split())
-    assert "round auto host 25 us [38.5 us] 65 us [78.5 us]" in shown
-    assert "same node 1 1 us [1 us] 9 GB/s [9 GB/s]" in shown
-    assert "auto host other node 5 us 1.25 GB/s 50 %" in shown
+    assert "round auto host 25 µs [38.5 µs] 65 µs [78.5 µs]" in shown
+    assert "same node 1 1 µs [1 µs] 9 GB/s [9 GB/s]" in shown
+    assert "auto host other node 5 µs 1.25 GB/s 50 %" in shown
     assert "sun-dsbo-gt: 2 rounds, 400 B" in shown
     assert "1 ms / 2 ms = 0.50" in shown
 
 
 def test_numbers_with_their_units():
     assert [seconds(s) for s in (0.0, 1.5e-9, 2e-6, 3e-3, 4.0, float("nan"))] == [
-        *("0 ns", "1.5 ns", "2 us", "3 ms", "4 s", "–"),
+        *("0 ns", "1.5 ns", "2 µs", "3 ms", "4 s", "–"),
     ]
     assert [size(b) for b in (0, 999, 1500, 2e6, 3e9, 4e12, 5e15)] == [
         *("0 B", "999 B", "1.5 kB", "2 MB", "3 GB", "4 TB", "5e+03 TB"),

@@ -17,8 +17,9 @@ from synthetic_run import AGENTS, CONFIG, EDGES, plan, resumption, row
 
 from sundsbo_mpi.cli.show import command
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.metric_names import direction
 from sundsbo_mpi.runfile import Event, RunFile, read_run
-from sundsbo_mpi.summary import direction, render_summary
+from sundsbo_mpi.summary import render_summary
 
 
 @pytest.fixture

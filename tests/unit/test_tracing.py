@@ -85,7 +85,7 @@ def test_the_file_can_be_read_at_any_moment(tmp_path):
 
 def test_it_is_said_how_well_the_clocks_agree(tmp_path):
     said = trace(tmp_path / "t.json", work)
-    assert said[0] == ["the trace's hosts agree on the time to 30 us"]
+    assert said[0] == ["the trace's hosts agree on the time to 30 µs"]
     assert trace(tmp_path / "one.json", work, agents=1) == [[]]
 
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from sundsbo_mpi.bench.model import CLASSES
 from sundsbo_mpi.bench.parts import ALL
 from sundsbo_mpi.bench.record import NOTHING
-from sundsbo_mpi.summary import library
 from sundsbo_mpi.texttable import DASH, seconds, size, table
+from sundsbo_mpi.versions import library
 from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sundsbo_mpi.runfile import RunData
-from sundsbo_mpi.summary import library
+from sundsbo_mpi.versions import library
 
 MOST_HOSTS = 3
 """How many names of hosts are told."""

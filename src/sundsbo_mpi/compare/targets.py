@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.metric_names import choose_metric
+from sundsbo_mpi.metric_names import choose_metric, direction
 from sundsbo_mpi.runfile import RunData
-from sundsbo_mpi.summary import direction
 
 WAYS = {"higher": 1, "lower": -1}
 

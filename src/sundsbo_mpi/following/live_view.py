@@ -13,11 +13,11 @@ from rich.text import Text
 
 from sundsbo_mpi.following.pace import pace, slowest_agent
 from sundsbo_mpi.following.watching import may_go_on
-from sundsbo_mpi.metric_names import local_name, without_local
+from sundsbo_mpi.metric_names import direction, local_name, without_local
 from sundsbo_mpi.pictures.figures import positive
 from sundsbo_mpi.running.progress import headline
-from sundsbo_mpi.summary import direction, duration, events, facts, listed, status
-from sundsbo_mpi.texttable import DASH, number, seconds, size, table
+from sundsbo_mpi.summary import events, facts, listed, status
+from sundsbo_mpi.texttable import DASH, duration, number, seconds, size, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

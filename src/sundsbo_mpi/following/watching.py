@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import DamagedError, read_run
-from sundsbo_mpi.summary import age, duration
+from sundsbo_mpi.summary import age
+from sundsbo_mpi.texttable import duration
 
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sundsbo_mpi.errors import UsageError, reason
-from sundsbo_mpi.summary import direction
+from sundsbo_mpi.metric_names import direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,9 @@ from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.metric_names import choose_metric, local_name
 from sundsbo_mpi.pictures.figures import axis_label
 from sundsbo_mpi.report import algorithm, costs, curves, data, network
-from sundsbo_mpi.summary import Lines, duration, facts, metrics, variables
+from sundsbo_mpi.summary import Lines, facts, metrics, variables
 from sundsbo_mpi.summary import costs as spent
-from sundsbo_mpi.texttable import number, size
+from sundsbo_mpi.texttable import duration, number, size
 
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile import RunData

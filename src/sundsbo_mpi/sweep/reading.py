@@ -12,8 +12,8 @@ from sundsbo_mpi.config.settings import Layer, assignments, complete, read_toml
 from sundsbo_mpi.config.tables import NOT_SHARED, TABLES
 from sundsbo_mpi.config.toml_text import value_text
 from sundsbo_mpi.errors import UsageError, brief, unknown
+from sundsbo_mpi.metric_names import direction
 from sundsbo_mpi.options import require_integer
-from sundsbo_mpi.summary import direction
 from sundsbo_mpi.sweep.axes import Axis, axis
 
 SEARCHES = ("grid", "random")
