@@ -8,7 +8,7 @@ import numpy as np
 
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile.columns import Columns
-from sundsbo_mpi.runfile.contents import CHECK, check_sums, series_paths
+from sundsbo_mpi.runfile.contents import CHECK, check_sums, stored_paths
 from sundsbo_mpi.runfile.schema import values
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Series:
         self.columns = columns
         self._check = metrics[CHECK]
         self._counter = metrics["rows"]
-        self._stored = {path: metrics[path] for path in series_paths(metrics)}
+        self._stored = {path: metrics[path] for path in stored_paths(metrics)}
         self.rows = int(self._counter[()])
         """Evaluations that count."""
         self.planned = len(self._stored["iteration"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.runfile.contents import row_shape
+from sundsbo_mpi.runfile.schema import row_shape
 
 if TYPE_CHECKING:
     from sundsbo_mpi.runfile.contents import Contents

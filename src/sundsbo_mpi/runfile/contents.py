@@ -17,9 +17,10 @@ from sundsbo_mpi.runfile.schema import (
     FACTS,
     LABEL_COUNTS,
     LATER_COSTS,
-    SCALARS,
     STATUSES,
+    row_shape,
     series,
+    series_paths,
 )
 
 if TYPE_CHECKING:
@@ -172,22 +173,10 @@ def read_events(file: h5py.File) -> tuple[Event, ...]:
     return tuple(Event.from_text(text) for text in texts)
 
 
-def series_paths(metrics: h5py.Group) -> list[str]:
+def stored_paths(metrics: h5py.Group) -> list[str]:
     """Name the series that there must be, in their order, but for the check sums."""
     costs = [name for name in COSTS if name in metrics["agents"] or name not in LATER_COSTS]
-    variables = list(metrics["consensus"])
-    return [
-        *SCALARS,
-        *(f"task/{name}" for name in metrics["task"]),
-        *(f"{group}/{name}" for group in ("consensus", "invariant") for name in variables),
-        *(f"agents/{name}" for name in costs),
-        "edges/bytes",
-    ]
-
-
-def row_shape(path: str, agents: int, edges: int) -> tuple[int, ...]:
-    """Return the shape of one row of a series."""
-    return {"agents": (agents,), "edges": (edges,)}.get(path.partition("/")[0], ())
+    return series_paths(metrics["task"], list(metrics["consensus"]), costs)
 
 
 def _agents_info(group: h5py.Group, agents: int) -> dict[str, Array]:
@@ -204,7 +193,7 @@ def _series(metrics: h5py.Group, agents: int, edges: int) -> dict[str, Array]:
         raise ValueError(f"it counts {rows} evaluations, expected 0 to the {planned} planned ones")
     columns = {
         path: _numbers(metrics, path, (planned, *row_shape(path, agents, edges)), rows)
-        for path in series_paths(metrics)
+        for path in stored_paths(metrics)
     }
     if not all(np.isfinite(columns[name]).all() for name in ("elapsed_s", "wall_s")):
         raise ValueError("evaluations that count have no time")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sundsbo_mpi.runfile.contents import CHECK, check_sums, row_shape
+from sundsbo_mpi.runfile.contents import CHECK, check_sums
 from sundsbo_mpi.runfile.opening import DAMAGED
-from sundsbo_mpi.runfile.schema import COSTS, LATER_COSTS, SCALARS
+from sundsbo_mpi.runfile.schema import COSTS, LATER_COSTS, row_shape, series_paths
 
 if TYPE_CHECKING:
     import h5py
@@ -76,13 +76,7 @@ class Rows:
     def _paths(self) -> list[str]:
         task, variables = self._names("task"), self._names("consensus")
         costs = [name for name in COSTS if name not in LATER_COSTS or self._has(f"agents/{name}")]
-        return [
-            *SCALARS,
-            *(f"task/{name}" for name in task),
-            *(f"{group}/{name}" for group in ("consensus", "invariant") for name in variables),
-            *(f"agents/{name}" for name in costs),
-            "edges/bytes",
-        ]
+        return series_paths(task, variables, costs)
 
     def _names(self, group: str) -> list[str]:
         try:

@@ -35,7 +35,7 @@ from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -130,15 +130,36 @@ Shapes = dict[str, tuple[tuple[int, ...], type]]
 def series(plan: RunPlan) -> Shapes:
     """Map every series, as a path below ``/metrics``, to the shape and type of one of its rows."""
     _check_names(plan.task_metrics)
-    scalars = [*SCALARS[1:], *(f"task/{name}" for name in plan.task_metrics)]
-    scalars += [
-        f"{group}/{name}" for group in ("consensus", "invariant") for name in plan.variables
+    kinds: dict[str, type] = {"iteration": np.int64, "edges/bytes": np.int64}
+    kinds |= {f"agents/{name}": kind for name, kind in COSTS.items()}
+    return {
+        path: (row_shape(path, plan.agents, len(plan.edges)), kinds.get(path, np.float64))
+        for path in series_paths(plan.task_metrics, plan.variables)
+    }
+
+
+def series_paths(
+    task: Iterable[str], variables: Collection[str], costs: Iterable[str] = COSTS
+) -> list[str]:
+    """Name every series but the check sums, as a path below ``/metrics``, in their order.
+
+    Args:
+        task: The names of the task's metrics.
+        variables: Those of the method's variables.
+        costs: Those of ``COSTS`` that there are.
+    """
+    return [
+        *SCALARS,
+        *(f"task/{name}" for name in task),
+        *(f"{group}/{name}" for group in ("consensus", "invariant") for name in variables),
+        *(f"agents/{name}" for name in costs),
+        "edges/bytes",
     ]
-    table: Shapes = {"iteration": ((), np.int64)}
-    table |= dict.fromkeys(scalars, ((), np.float64))
-    table |= {f"agents/{name}": ((plan.agents,), kind) for name, kind in COSTS.items()}
-    table["edges/bytes"] = ((len(plan.edges),), np.int64)
-    return table
+
+
+def row_shape(path: str, agents: int, edges: int) -> tuple[int, ...]:
+    """Return the shape of one row of a series."""
+    return {"agents": (agents,), "edges": (edges,)}.get(path.partition("/")[0], ())
 
 
 def values(row: Row) -> dict[str, Any]:
