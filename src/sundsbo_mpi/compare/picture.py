@@ -12,6 +12,7 @@ from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.pictures.figures import (
     axis_label,
+    make_logarithmic,
     new_figure,
     positive,
     prepare,
@@ -61,7 +62,7 @@ def _curves(panels: Sequence[Axes], groups: Sequence[Group], aim: Aim) -> None:
     panels[0].set_ylabel(plain(axis_label(aim.metric)))
     runs = [run for group in groups for run in group.runs if aim.metric in run.curves]
     if positive(runs, aim.metric):
-        panels[0].set_yscale("log")
+        make_logarithmic(panels[0])
     for axes in panels:
         axes.axhline(aim.target, color="0.4", linewidth=1, linestyle="--")
     for place, group in enumerate(groups):

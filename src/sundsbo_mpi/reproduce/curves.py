@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.pictures.figures import (
     axis_label,
+    make_logarithmic,
     new_figure,
     positive,
     prepare,
@@ -56,7 +57,7 @@ def draw(experiment: Experiment, cells: Sequence[Cell], output: Path) -> bool:
         here = [cell for cell in shown if cell.condition == condition]
         measured = [run for cell in here for run in _measured(cell, metric)]
         if measured and positive(measured, metric):
-            panels[0].set_yscale("log")
+            make_logarithmic(panels[0])
         for number, method in enumerate(experiment.methods):
             for cell in here:
                 if cell.method == method:
