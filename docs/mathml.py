@@ -18,13 +18,15 @@ LOGGER = logging.getLogger(__name__)
 
 
 def show(writer: HTML5Translator, node: nodes.math | nodes.math_block, *, block: bool) -> None:
-    """Write a formula, inline or as a block."""
+    """Write a formula, inline or as a block, which may be wider than the page but no higher."""
     try:
         formula = tex2mathml(node.astext(), as_block=block)
     except MathError as error:
         LOGGER.warning("formula: %s", error, location=node)
         formula = ""
-    writer.body.append(f'<div class="math">{formula}</div>' if block else formula)
+    writer.body.append(
+        f'<div class="math" style="overflow-y: hidden">{formula}</div>' if block else formula
+    )
     raise nodes.SkipNode
 
 

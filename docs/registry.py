@@ -205,6 +205,8 @@ def settings() -> Rows:
                 param = shown.get({"format": "form"}.get(field.name, field.name))
             flag = _code(param.opts[0]) if param else ""
             about = getattr(param, "help", "") or _attribute(options, field.name)
+            if (choices := getattr(param, "metavar", None) or "").islower():
+                about += f" One of {', '.join(map(_code, choices.split('|')))}."
             setting = _code(f"{table}.{field.name}")
             rows.append((setting, flag, f"`{_default(field.default)}`", about))
     return rows

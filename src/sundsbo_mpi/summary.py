@@ -16,6 +16,7 @@ from sundsbo_mpi.metric_names import direction
 from sundsbo_mpi.texttable import DASH, duration, number, size, table
 from sundsbo_mpi.topology import digits
 from sundsbo_mpi.versions import library
+from sundsbo_mpi.wording import resuming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,7 +108,7 @@ def _advice(run: RunData) -> list[tuple[str, str]]:
     folder = output.get("checkpoint") if isinstance(output, dict) else None
     if folder and run.status != "finished":
         after = "if it was killed: " if run.status == "running" else ""
-        rows += [("to go on", f"{after}sundsbo-mpi resume {shlex.quote(str(folder))}")]
+        rows += [("to go on", after + resuming(str(folder), run.agent_count))]
     return rows
 
 

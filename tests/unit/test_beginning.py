@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from sundsbo_mpi.comm import world
 from sundsbo_mpi.config.resolving import Request
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.running import run as run_module
+from sundsbo_mpi.wording import resuming
 
 PATIENCE = 10
 
@@ -47,3 +49,17 @@ def test_an_empty_name_is_refused(words, named):
     done = CliRunner().invoke(sundsbo_mpi, [*words, "--print-config"])
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith(f"{named} is empty")
+
+
+def test_a_stopped_run_says_from_where_it_goes_on(tmp_path):
+    """From an earlier iteration than it came to where its last checkpoint could not be kept."""
+    folder = tmp_path / "saved"
+    said = partial(run_module._from_where, str(folder), again="resume it")
+    assert said(5) == f"no checkpoint is left in '{folder}'"
+    for done in (20, 100):
+        (folder / f"iteration-{done:09}").mkdir(parents=True)
+        (folder / f"iteration-{done:09}" / "manifest.json").touch()
+    assert said(100) == "go on with: resume it"
+    assert said(202) == "go on with: resume it (from iteration 100)"
+    assert resuming("my run", 3) == "mpirun -n 3 sundsbo-mpi resume 'my run'"
+    assert resuming("saved", 1) == "sundsbo-mpi resume saved"

@@ -216,13 +216,14 @@ def test_a_refused_run_is_told_and_not_started(tmp_path, started):
     assert started == []
 
 
-def test_a_real_process_and_its_log(tmp_path):
+def test_a_real_process_and_its_log(tmp_path, capsys):
     fake = f"'{sys.executable}' '{fake_runs.__file__}' -n {{n}}"
     job = plan(tmp_path)[0]
     job.path.parent.mkdir(parents=True)
     words = running.command(job, fake)
     assert words[3] == "10"
     run([job], fake)
+    assert f"{job.title}: finished\n" in capsys.readouterr().err, "a line, where no bar moves"
     assert running.state(job) is State.FINISHED
     assert not job.log.exists()
     words = [sys.executable, "-c", "import sys; print('sundsbo-mpi: no'); sys.exit(2)"]

@@ -226,6 +226,7 @@ UNFAIR = [
     ),
     ({"status": "running", "metric": (1.0, 2.0)}, "is still running or was killed; 10 of 20"),
     ({"status": "failed"}, "failed; 20 of 20 iterations count"),
+    ({}, "groups 1, 2 are of one configuration and environment"),
     ({"status": "interrupted", "metric": ()}, "was interrupted; 0 of 20 iterations count"),
     ({"every": 5, "config": configured(run__eval_every=5)}, "evaluated every 10, 5 iterations"),
     ({"metric": (1.0, 2.0)}, "at different iterations, 10, 20: compare"),

@@ -129,6 +129,13 @@ def relabelled(tmp_path, *changes):
             [{f"task.option{i}": 0 for i in range(4)}, {f"task.option{i}": 1 for i in range(4)}],
             ["sun-dsbo-gt (stem0)", "sun-dsbo-gt (stem1)"],
         ),
+        (
+            [
+                {f"task.option{i}": 0 for i in range(3)} | {"algorithm.step_x": 0.1},
+                {f"task.option{i}": 1 for i in range(3)} | {"algorithm.step_x": 0.2},
+            ],
+            ["sun-dsbo-gt, step_x 0.1", "sun-dsbo-gt, step_x 0.2"],
+        ),
         ([{}], ["sun-dsbo-gt"]),
     ],
 )

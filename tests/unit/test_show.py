@@ -138,9 +138,9 @@ def test_events_are_told_the_last_ones(path):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("interrupted", "to go on sundsbo-mpi resume 'my run'"),
-        ("failed", "to go on sundsbo-mpi resume 'my run'"),
-        (None, "to go on if it was killed: sundsbo-mpi resume 'my run'"),
+        ("interrupted", "to go on mpirun -n 3 sundsbo-mpi resume 'my run'"),
+        ("failed", "to go on mpirun -n 3 sundsbo-mpi resume 'my run'"),
+        (None, "to go on if it was killed: mpirun -n 3 sundsbo-mpi resume 'my run'"),
         ("finished", None),
     ],
 )

@@ -162,8 +162,9 @@ def run_all(
         bar = progress.add_task("runs", total=len(todo))
         for job in todo:
             progress.update(bar, description=escape(job.title))
-            if trouble := _run(job, launcher):
-                progress.console.print(f"{job.title}: {trouble}", markup=False)
+            trouble = _run(job, launcher)
+            if trouble or not console.is_terminal:  # where no bar moves
+                console.print(f"{job.title}: {trouble or State.FINISHED.value}", markup=False)
             after(job)
             progress.advance(bar)
 

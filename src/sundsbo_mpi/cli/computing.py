@@ -56,7 +56,7 @@ machine_options = flags(
         "--max-walltime",
         type=float,
         metavar="SECONDS",
-        help="Stop together after so long; exit 85.",
+        help="Stop together so long after the start, imports too; exit 85.  Kept when resumed.",
     ),
     click.option(
         "--comm-timeout",
@@ -64,8 +64,10 @@ machine_options = flags(
         metavar="SECONDS",
         help="End a job that hangs so long in one iteration.",
     ),
-    click.option("--on-nan", metavar="|".join(ON_NAN), help="On numbers that are not finite."),
-    click.option("--on-failure", metavar="|".join(ON_FAILURE), help="On the loss of an agent."),
+    click.option("--on-nan", metavar="|".join(ON_NAN), help="What non-finite numbers lead to."),
+    click.option(
+        "--on-failure", metavar="|".join(ON_FAILURE), help="What an agent's loss leads to."
+    ),
     click.option(
         "--trace",
         metavar="FILE.json",

@@ -73,18 +73,18 @@ def command(
     """Predict the cost of an iteration on networks that are not at hand.
 
     \b
-    sundsbo-mpi predict --topology torus --agents 100,1000,10000 --model here.h5
-    sundsbo-mpi predict --topology W.npz --model here.h5 --ranks-per-node 64 \\
-        --gradient-seconds 0.003 --algorithm sun-dsbo-gt
-    sundsbo-mpi predict --topology ring --agents 64 --model here.h5 \\
+    sundsbo-mpi predict --topology ring.npz --model here.h5
+    sundsbo-mpi predict --topology ring --agents 64 --model here.h5 --ranks-per-node 64 \\
         --set algorithm.compressor=quantiser
+    sundsbo-mpi predict --topology torus --agents 100,1000,10000 --model nodes.h5 \\
+        --gradient-seconds 0.003 --algorithm sun-dsbo-gt
 
     An agent pays alpha + beta bytes for each of its neighbours and rounds, with alpha and beta of
-    the class of the link, to the same or to another node, as 'sundsbo-mpi bench' has fitted them;
-    where more ranks share a node than in the bench, they share what it can move. Agents are put on
-    nodes in their order. An iteration takes what the slowest agent needs to compute and then to
-    exchange: overlap and the work of compressing are left out. Methods have their own default
-    options but for --set. Neither MPI nor torch is needed, but for the sizes of a --task.
+    the class of the link, to the same or to another node, as 'sundsbo-mpi bench' has fitted them on
+    one node or several; where more ranks share a node than there, they share what it can move.
+    Agents are put on nodes in their order. An iteration takes what the slowest agent needs to
+    compute and then to exchange: overlap and the work of compressing are left out. Methods have
+    their own default options but for --set. Only the sizes of a --task need torch.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.bench.prediction import Prediction, Refused, placed
     from sundsbo_mpi.bench.tabulating import render_predictions

@@ -75,7 +75,8 @@ def command(reading: Reading, sets: tuple[str, ...], print_config: bool, **flags
     mpirun -n 10 sundsbo-mpi --topology ring.npz --set 'algorithm.step_y={scale=0.1, power=0.5}'
 
     \b
-    sundsbo-mpi --preset paper/toy --print-config > run.toml
+    sundsbo-mpi --preset paper/toy --topology ring5.npz --print-config > run.toml
+    mpirun -n 5 sundsbo-mpi --config run.toml
     mpirun -n 10 sundsbo-mpi --like run.h5 --seed 1
 
     Settings given later win: defaults, earlier run, preset, config, flags, --set.  The files that

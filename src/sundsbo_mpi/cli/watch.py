@@ -40,8 +40,9 @@ def command(run: Path, once: bool, patience: float) -> int:
 
     Waits for a file that is not there yet, and ends with the run: with status 0 if it finished, 1
     if it failed or was interrupted.  One that was interrupted and keeps checkpoints is waited for:
-    its job may come again.  Through a pipe there is a line for every evaluation.  The run does not
-    notice.
+    its job may come again.  One that was killed, or ended by an error on another rank than 0,
+    cannot say so: it is given up after --patience.  Through a pipe there is a line for every
+    evaluation.  The run does not notice.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.following.live_view import view
     from sundsbo_mpi.following.watching import follow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sundsbo_mpi.compare.groups import Group
+from sundsbo_mpi.compare.groups import Group, alike
 from sundsbo_mpi.compare.targets import Aim
 from sundsbo_mpi.runfile import RunData
 
@@ -21,6 +21,7 @@ def remarks(groups: Sequence[Group], aim: Aim | None) -> list[str]:
     runs = [run for group in groups for run in group.runs]
     return [
         *_problems(groups),
+        *_repeated(groups),
         *(_unfinished(run) for run in runs if run.status != "finished"),
         *(
             f"'{run.path}' has times that say little: {run.attributes['oversubscribed']}."
@@ -40,6 +41,18 @@ def _problems(groups: Sequence[Group]) -> Iterable[str]:
         if len(set(values)) > 1:
             named = ", ".join(dict.fromkeys(str(value) or "none" for value in values))
             yield f"the {words} differ ({named}): neither times nor metrics mean the same."
+
+
+def _repeated(groups: Sequence[Group]) -> Iterable[str]:
+    same: dict[str, list[int]] = {}
+    for group in groups:
+        same.setdefault(alike(group.first), []).append(group.number)
+    for numbers in same.values():
+        if len(numbers) > 1:
+            yield (
+                f"groups {_listed(numbers)} are of one configuration and environment, with seeds "
+                "in common: the same again, or clusters that look alike."
+            )
 
 
 def _unfinished(run: RunData) -> str:

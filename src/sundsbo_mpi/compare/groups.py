@@ -59,10 +59,10 @@ def group(runs: Sequence[RunData]) -> list[Group]:
     found: dict[tuple[str, int], list[RunData]] = {}
     times: dict[tuple[str, Any], int] = {}
     for run in runs:
-        alike = _alike(run)
+        kind = alike(run)
         seed = run.attributes.get("seed")
-        turn = times[alike, seed] = times.get((alike, seed), -1) + 1
-        found.setdefault((alike, turn), []).append(run)
+        turn = times[kind, seed] = times.get((kind, seed), -1) + 1
+        found.setdefault((kind, turn), []).append(run)
     members = list(found.values())
     names = _names([of_group[0] for of_group in members])
     return [
@@ -106,7 +106,8 @@ def scales_with(run: RunData) -> str:
     return json.dumps([{**config, "run": of_run}, _stems(run), place], sort_keys=True)
 
 
-def _alike(run: RunData) -> str:
+def alike(run: RunData) -> str:
+    """Identify what runs must share that differ in their seed alone."""
     facts = {name: value for name, value in environment(run).items() if name != "hosts"}
     return json.dumps([configuration(run), weights_of(run), facts, _stems(run)], sort_keys=True)
 

@@ -150,5 +150,7 @@ def _scaled(steps: Sequence[Step]) -> RenderableType:
         line("efficiency", [known([step.efficiency]) for step in steps]),
     ]
     numbers = ["", *(str(step.group.number) for step in steps)]
-    title = "scaling (efficiency: time with the fewest agents / time)"
+    title = (
+        "scaling, where only the number of agents differs (efficiency: the fewest's time / time)"
+    )
     return table(numbers, lines, title=title)

@@ -27,12 +27,14 @@ def plain(words: str) -> str:
 def short_labels(runs: Sequence[RunData]) -> list[str]:
     """Name each run by its algorithm and, unless that is too much to read, by its settings.
 
-    Several runs may get the same name.
+    Of too many that differ, those of the method are named.  Several runs may get the same name.
     """
     settings = [flatten(run.config) for run in runs]
     keys = dict.fromkeys(key for setting in settings for key in setting)
     algorithms = [str(run.attributes.get("algorithm", "run")) for run in runs]
     differing = [key for key in keys if _sets_apart(key, settings, algorithms)]
+    if len(differing) > MOST_IN_LABEL:
+        differing = [key for key in differing if key.startswith("algorithm.")]
     if len(differing) > MOST_IN_LABEL:
         return algorithms
     return [

@@ -58,7 +58,9 @@ class Run:
         self._hosts = dict(zip(everyone.agents, site.local.hosts, strict=True))
         self._tracer = startup.build_tracer(output, everyone, site)
         self._folder = Folder(Path(output.checkpoint)) if output.checkpoint else None
-        self._here, self._noted = everyone, everyone.agents  # the latter as the run file knows
+        self.here = everyone
+        """Those who are left."""
+        self._noted = everyone.agents  # as the run file knows
         self._at: Position | None = None
         self._path: str | None = None  # of the run file, once it is there
         self._agent: Agent | None = None
@@ -68,18 +70,13 @@ class Run:
         """Of this rank; silent on all but one."""
 
     @property
-    def lacks_rank_0(self) -> bool:
-        """Whether rank 0 was lost."""
-        return self._here.agents[0] != self._begun.about.numbers[0]
-
-    @property
     def run_file(self) -> Path | None:
         """The run file, on the rank that writes it, once it is there."""
         return self._recorder.path if self._recorder else None
 
     def live(self, here: Survivors, watchdog: Watchdog) -> End:
         """Do what is left to do with those who are here."""
-        self._here = here
+        self.here = here
         with watchdog.paused():
             prepared, agent = self._connect(here)
             saver = self._saver(prepared, here.tally)  # nothing is changed if it is refused
@@ -152,7 +149,7 @@ class Run:
         at = moment.at
         if resumption.relinked:
             at = at._replace(state=agent.algorithm.anew(at.w, at.state))
-        take_up(agent, moment.spent, self._here.agents)
+        take_up(agent, moment.spent, self.here.agents)
         sentence = f"resumed after {at.done} iterations"
         self.reporter.say(sentence)
 
@@ -171,7 +168,7 @@ class Run:
         Raises:
             AgreedError: there is no run file yet to go on with, or it cannot be written.
         """
-        tally, agents = agent.tally, self._here.agents
+        tally, agents = agent.tally, self.here.agents
         lost = sorted({*self._noted} - {*agents})
         told = tally.everyone((self._path, self._at is not None))
         known = [path for path, _ in told if path is not None]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import shlex
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sundsbo_mpi.checkpoint import Folder
 from sundsbo_mpi.comm.survivors import Survivors, endure
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
@@ -18,6 +19,7 @@ from sundsbo_mpi.runfile import read_run
 from sundsbo_mpi.running import startup
 from sundsbo_mpi.running.living import Run
 from sundsbo_mpi.running.preparation import prepare
+from sundsbo_mpi.wording import resuming
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -85,7 +87,7 @@ def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
         return end
     except (AgreedError, DivergedError) as error:
         together = True
-        if one.lacks_rank_0:  # which says such things otherwise
+        if one.here.agents[0] != everyone.agents[0]:  # who says such things otherwise
             one.reporter.say(f"sundsbo-mpi: {error}")
         raise
     except KeyboardInterrupt:
@@ -101,7 +103,8 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
     if end.stop is not None:
         one.reporter.say(f"stopped after {end.iterations} iterations: {end.stop.sentence}")
         if output.checkpoint is not None:
-            one.reporter.say(f"go on with: sundsbo-mpi resume {shlex.quote(output.checkpoint)}")
+            again = resuming(output.checkpoint, len(one.here.agents))
+            one.reporter.say(_from_where(output.checkpoint, end.iterations, again))
     if one.run_file is not None:
         # Ranks that say nothing start sooner without these.
         from sundsbo_mpi.summary import render_summary
@@ -109,3 +112,11 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
 
         with suppress(UsageError, OSError):  # of a disk that failed in the end, or has no room
             console(launched=True).print(render_summary(read_run(one.run_file)))
+
+
+def _from_where(folder: str, done: int, again: str) -> str:
+    """Say how a stopped run goes on, and from where if its last checkpoint could not be kept."""
+    kept = Folder(Path(folder)).done
+    if kept is None:
+        return f"no checkpoint is left in '{folder}'"
+    return f"go on with: {again}" + ("" if kept == done else f" (from iteration {kept})")
