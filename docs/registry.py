@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
@@ -54,7 +55,16 @@ def _paragraph(text: str) -> nodes.paragraph:
     made = nodes.paragraph()
     for place, part in enumerate(text.split("`")):
         if part:
-            made += nodes.literal(part, part) if place % 2 else nodes.Text(part)
+            made += nodes.literal(part, part) if place % 2 else _raised(part)
+    return made
+
+
+def _raised(text: str) -> list[nodes.Node]:
+    """Return a text in which what stands as ^k or ^{k+1} is raised."""
+    made: list[nodes.Node] = []
+    for place, part in enumerate(re.split(r"\^(\{[^}]*\}|\w)", text)):
+        plain = part.strip("{}") if place % 2 else part
+        made.append(nodes.superscript(plain, plain) if place % 2 else nodes.Text(plain))
     return made
 
 

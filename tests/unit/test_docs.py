@@ -28,6 +28,7 @@ def test_it_builds_and_every_warning_is_an_error(tmp_path):
     assert result.returncode == 0, result.stderr[-5000:]
     methods = (out / "algorithms.html").read_text(encoding="utf-8")
     assert "sun-dsbo-gt" in methods
+    assert "◇<sup>k+1</sup> = W" in methods
     assert "registry" not in re.sub(r"<[^>]*>", "", methods)
     commands = (out / "commands.html").read_text(encoding="utf-8")
     for name in (*cli.COMMANDS, "topology-ring"):

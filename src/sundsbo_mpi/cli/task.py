@@ -102,7 +102,12 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
     from sundsbo_mpi.texttable import console, table
 
     screen = console()
-    rows = [(f.what, str(f.verdict), f.said) for f in findings]
+    skipped: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.verdict is Verdict.SKIPPED:
+            skipped.setdefault(finding.said, []).append(finding.what)
+    rows = [(f.what, str(f.verdict), f.said) for f in findings if f.verdict is not Verdict.SKIPPED]
+    rows += [("", "", f"{said}: {', '.join(whats)}") for said, whats in skipped.items()]
     screen.print(table(["check", "", ""], rows, title=title, words=3, whole=2))
     for finding in findings:
         if finding.trace:

@@ -11,7 +11,7 @@ import torch
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.taskcheck import batches, costs, forms, gradients, purity
 from sundsbo_mpi.taskcheck.bench import Bench, precision
-from sundsbo_mpi.taskcheck.findings import Finding, Said, Verdict, absent, found
+from sundsbo_mpi.taskcheck.findings import Finding, Said, Verdict, found
 
 MOST_AGENTS = 1_000
 """All of them are built in one process."""
@@ -73,7 +73,9 @@ def check_task(name: str, agents: int, sets: Sequence[str] = ()) -> list[Finding
         for what, do, needs in CHECKS:
             if lacks := [blamed[need] for need in needs if need in blamed]:
                 blamed[what] = lacks[0]
-                findings.append(Finding(what, *absent(f"not checked, since {lacks[0]} failed")))
+                findings.append(
+                    Finding(what, Verdict.SKIPPED, f"not checked, since {lacks[0]} failed")
+                )
                 continue
             findings.append(found(what, partial(do, bench)))
             if findings[-1].verdict is Verdict.FAIL:

@@ -27,6 +27,8 @@ class Verdict(StrEnum):
     FAIL = "FAIL"
     ABSENT = "-"
     """There is nothing to check."""
+    SKIPPED = ""
+    """It was not checked, since what it needs has failed."""
 
 
 @dataclass(frozen=True)
