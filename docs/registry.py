@@ -243,9 +243,7 @@ def _weights(lambda_min: float) -> str:
 
 
 def _default(value: object) -> str:
-    if value is None or value is inspect.Parameter.empty:
-        return "none" if value is None else "…"
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
 

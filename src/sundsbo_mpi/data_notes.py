@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 def noted() -> Iterator[list[str]]:
     """Give a list that holds, once the block has ended, each ``DataNote`` of it once, in order."""
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataNote)
-        yield notes
-    for warning in caught:
-        if issubclass(warning.category, DataNote):
-            notes.append(str(warning.message))
-        else:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    notes[:] = dict.fromkeys(notes)
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DataNote)
+            yield notes
+    finally:
+        for w in caught:
+            if not issubclass(w.category, DataNote):
+                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DataNote))

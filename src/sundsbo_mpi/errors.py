@@ -1,4 +1,4 @@
-"""The two ways in which a run ends badly on purpose, notes, and the words that messages share."""
+"""The two ways in which a run ends badly on purpose, notes, and how causes and values are told."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def reason(error: Exception) -> str:
     """Return what an exception says, or the system by it, on one line without a full stop."""
     if isinstance(error, OSError) and error.errno:  # h5py's own words repeat path and number
         return os.strerror(error.errno)
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    said = str(error)
+    if isinstance(error, KeyError) and error.args:  # h5py's have a sentence, others the key alone
+        key = error.args[0]
+        said = key if " " in str(key) else f"lacks {key!r}"
     return " ".join(str(said).split()).rstrip(".") or type(error).__name__
 
 

@@ -18,6 +18,7 @@ LOCAL = "_local"
 """Ends the name of a task's metric that is averaged over the agents' own iterates."""
 LOWER = ("loss", "error", "distance", "stationarity", "residual", "consensus")
 HIGHER = ("accuracy", "auc", "gap")
+"""Words in names of metrics of which less, and more, is better."""
 
 
 def direction(metric: str) -> int:

@@ -104,12 +104,19 @@ def _advice(run: RunData) -> list[tuple[str, str]]:
     if run.damage:
         file = shlex.quote(str(run.path))
         rows += [("damaged", f"{run.damage}; 'sundsbo-mpi repair {file}' writes that down")]
-    output = run.config.get("output")
-    folder = output.get("checkpoint") if isinstance(output, dict) else None
+    folder = _setting(run, "output", "checkpoint")
     if folder and run.status != "finished":
         after = "if it was killed: " if run.status == "running" else ""
-        rows += [("to go on", after + resuming(str(folder), run.agent_count))]
+        lost = [e.details.get("lost") for e in run.events if e.kind == "agents lost"]
+        left = run.agent_count - sum(len(agents) for agents in lost if isinstance(agents, list))
+        enduring = _setting(run, "run", "on_failure") == "continue"
+        rows += [("to go on", after + resuming(str(folder), left, enduring=enduring))]
     return rows
+
+
+def _setting(run: RunData, table: str, name: str) -> Any:
+    settings = run.config.get(table)
+    return settings.get(name) if isinstance(settings, dict) else None
 
 
 def _join(about: Any, *names: str) -> str:

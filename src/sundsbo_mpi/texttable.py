@@ -90,11 +90,11 @@ def seconds(value: float) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def duration(seconds: float) -> str:
+def duration(spent: float) -> str:
     """Write seconds as people say them, in hours, minutes or seconds."""
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
+    if spent < 60:
+        return f"{spent:.3g} s"
+    minutes, rest = divmod(round(spent), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 

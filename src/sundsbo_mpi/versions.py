@@ -14,7 +14,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
-def library(version: str) -> str:
+def library(description: str) -> str:
     """Return the name and the number of an MPI library's description of itself."""
     # Libraries add their build's whole history, after a comma or on further lines.
-    return " ".join(re.split(r"[,\n]", version)[0].split())
+    return " ".join(re.split(r"[,\n]", description)[0].split())

@@ -82,12 +82,10 @@ def judge(path, iterations, allowed=CONSERVED):
 
 def conserved(name, iterations):
     """Return how far an invariant may be broken."""
-    added_up = {
-        "ed-auto": CONSERVED_ED * iterations,
-        "ed-persistent": CONSERVED_ED * iterations,
-        "gt-compressed": CONSERVED_COMPRESSED * iterations**1.5,
-    }
-    return max(CONSERVED, added_up.get(name, 0.0))
+    algorithm, *more = CASES[name]
+    of_ed = CONSERVED_ED * iterations * (algorithm == "sun-dsbo-ed")
+    compressed = any("compressor" in word for word in more)
+    return max(CONSERVED, of_ed, CONSERVED_COMPRESSED * iterations**1.5 * compressed)
 
 
 def endure(name, iterations, folder):

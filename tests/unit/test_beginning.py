@@ -8,13 +8,15 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 
+from sundsbo_mpi.checkpoint import Manifest
+from sundsbo_mpi.checkpoint.manifest import About
+from sundsbo_mpi.checkpoint.resuming import Candidate
 from sundsbo_mpi.cli import sundsbo_mpi
 from sundsbo_mpi.cli.beginning import begin
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.config.resolving import Request
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.running import run as run_module
-from sundsbo_mpi.wording import resuming
 
 PATIENCE = 10
 
@@ -51,15 +53,12 @@ def test_an_empty_name_is_refused(words, named):
     assert str(done.exception).startswith(f"{named} is empty")
 
 
-def test_a_stopped_run_says_from_where_it_goes_on(tmp_path):
+def test_a_stopped_run_says_from_where_it_goes_on(tmp_path, monkeypatch):
     """From an earlier iteration than it came to where its last checkpoint could not be kept."""
-    folder = tmp_path / "saved"
-    said = partial(run_module._from_where, str(folder), again="resume it")
-    assert said(5) == f"no checkpoint is left in '{folder}'"
-    for done in (20, 100):
-        (folder / f"iteration-{done:09}").mkdir(parents=True)
-        (folder / f"iteration-{done:09}" / "manifest.json").touch()
+    said = partial(run_module._from_where, str(tmp_path / "saved"), again="resume it")
+    assert said(5).startswith("it cannot go on: there is no checkpoint in")
+    about = About(2, [0, 1], {}, "", "")
+    newest = Candidate(tmp_path, Manifest(100, about, "", [1, 1], ["", ""]))
+    monkeypatch.setattr(run_module, "candidates", lambda _folder: (newest,))
     assert said(100) == "go on with: resume it"
     assert said(202) == "go on with: resume it (from iteration 100)"
-    assert resuming("my run", 3) == "mpirun -n 3 sundsbo-mpi resume 'my run'"
-    assert resuming("saved", 1) == "sundsbo-mpi resume saved"

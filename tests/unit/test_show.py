@@ -135,6 +135,17 @@ def test_events_are_told_the_last_ones(path):
     assert [(e["iteration"], e["kind"]) for e in told[:2]] == [(30, "resumed"), (31, "skipped")]
 
 
+def test_how_many_go_on_where_some_were_lost(tmp_path):
+    config = json.dumps({"output": {"checkpoint": "c"}, "run": {"on_failure": "continue"}})
+    attributes = plan().attributes | {"config": config}
+    with contextlib.closing(RunFile.create(tmp_path / "r.h5", plan(attributes=attributes))) as run:
+        run.append(row(0))
+        run.note([Event(3, "agents lost", "agent 1 was lost", {"lost": [1]})])
+        run.finish("interrupted")
+    text = show(str(tmp_path / "r.h5"))
+    assert line(text, "to go on") == "to go on mpirun -n 2 --with-ft ulfm sundsbo-mpi resume c"
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [

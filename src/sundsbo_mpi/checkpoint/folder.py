@@ -52,12 +52,6 @@ class Folder:
             return [entry for _, entry in sorted(found, reverse=True)]
         return []
 
-    @property
-    def done(self) -> int | None:
-        """The iteration of the newest checkpoint that is whole, if there is one."""
-        newest = self.newest_first()[:1]
-        return int(newest[0].name.removeprefix("iteration-")) if newest else None
-
     def claim(self, *, resumed: bool, overwrite: bool) -> None:
         """Make the folder if need be, and keep other runs from writing in it.
 

@@ -150,7 +150,5 @@ def _scaled(steps: Sequence[Step]) -> RenderableType:
         line("efficiency", [known([step.efficiency]) for step in steps]),
     ]
     numbers = ["", *(str(step.group.number) for step in steps)]
-    title = (
-        "scaling, where only the number of agents differs (efficiency: the fewest's time / time)"
-    )
+    title = "scaling with the number of agents (efficiency: time with the fewest agents / time)"
     return table(numbers, lines, title=title)

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sundsbo_mpi.errors import UsageError, printable
+from sundsbo_mpi.errors import UsageError, printable, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -90,10 +90,9 @@ class Pictures(NamedTuple):
                 yield
         # Its decoders were not written for damaged files: they raise whatever comes up.
         except Exception as error:
-            reason = printable(str(error)) or type(error).__name__
             raise UsageError(
-                f"{self.place / picture} is not a picture that can be read ({reason}): restore the "
-                "file, or remove it to do without it."
+                f"{self.place / picture} is not a picture that can be read "
+                f"({printable(reason(error))}): restore the file, or remove it to do without it."
             ) from error
 
 

@@ -77,6 +77,6 @@ def _open(path: Path) -> h5py.File:
         return h5py.File(path, "r", locking=False)
     except OSError as error:
         raise DamagedError(
-            f"'{path}' cannot be read as an HDF5 file ({error}): expected the .h5 file of a run; "
-            "give another file, or let 'sundsbo-mpi repair' keep what is whole of this one."
+            f"'{path}' cannot be read as an HDF5 file ({reason(error)}): expected the .h5 file of "
+            "a run; give another file, or let 'sundsbo-mpi repair' keep what is whole of it."
         ) from None

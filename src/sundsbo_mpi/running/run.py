@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.checkpoint import Folder
+from sundsbo_mpi.checkpoint.resuming import candidates
 from sundsbo_mpi.comm.survivors import Survivors, endure
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.agent import End
     from sundsbo_mpi.config.resolving import Config, Request
-    from sundsbo_mpi.config.tables import OutputOptions
 
 
 def run(request: Request, began: float, early: list[str]) -> int:
@@ -61,7 +60,7 @@ def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) 
         for name in early:
             control.ask(Stop[name])
         end = _to_the_end(one, everyone, config)
-        _tell(end, config.output, one)
+        _tell(end, config, one)
     return 0 if end.stop is None else STOPPED_STATUS
 
 
@@ -87,7 +86,7 @@ def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
         return end
     except (AgreedError, DivergedError) as error:
         together = True
-        if one.here.agents[0] != everyone.agents[0]:  # who says such things otherwise
+        if one.here.agents[0] != everyone.agents[0]:  # rank 0 is lost, which says such things
             one.reporter.say(f"sundsbo-mpi: {error}")
         raise
     except KeyboardInterrupt:
@@ -98,13 +97,14 @@ def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
         one.close(status, together=together)
 
 
-def _tell(end: End, output: OutputOptions, one: Run) -> None:
-    """Say on rank 0 why the run was stopped, if it was, and what it reached."""
-    if end.stop is not None:
+def _tell(end: End, config: Config, one: Run) -> None:
+    """Say on the rank that reports why the run was stopped, if it was, and what it reached."""
+    if end.stop is not None and one.here.tally.is_root:
         one.reporter.say(f"stopped after {end.iterations} iterations: {end.stop.sentence}")
-        if output.checkpoint is not None:
-            again = resuming(output.checkpoint, len(one.here.agents))
-            one.reporter.say(_from_where(output.checkpoint, end.iterations, again))
+        if (folder := config.output.checkpoint) is not None:
+            enduring = config.run.on_failure == "continue"
+            again = resuming(folder, len(one.here.agents), enduring=enduring)
+            one.reporter.say(_from_where(folder, end.iterations, again))
     if one.run_file is not None:
         # Ranks that say nothing start sooner without these.
         from sundsbo_mpi.summary import render_summary
@@ -116,7 +116,8 @@ def _tell(end: End, output: OutputOptions, one: Run) -> None:
 
 def _from_where(folder: str, done: int, again: str) -> str:
     """Say how a stopped run goes on, and from where if its last checkpoint could not be kept."""
-    kept = Folder(Path(folder)).done
-    if kept is None:
-        return f"no checkpoint is left in '{folder}'"
+    try:
+        kept = candidates(Path(folder))[0].manifest.iteration
+    except UsageError as error:
+        return f"it cannot go on: {error}"
     return f"go on with: {again}" + ("" if kept == done else f" (from iteration {kept})")

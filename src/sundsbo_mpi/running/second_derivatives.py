@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from sundsbo_mpi.algorithms import second_order
 from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.composition.directions import gradient, leaf
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.running.inspection import evaluated
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def obstacle(task: Task, at: tuple[Tensor, Tensor]) -> str:
     except torch.cuda.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        return f"it cannot be differentiated twice ({' '.join(str(error).split())})"
+        return f"it cannot be differentiated twice ({reason(error)})"
     return ""
 
 
