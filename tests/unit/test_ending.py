@@ -62,8 +62,10 @@ def test_who_is_left_alone_exits(monkeypatch, capsys, mpi, started, aborts):
     monkeypatch.setattr(ending, "find_launcher", lambda: Launcher("mpirun", 1, started, pmix=True))
     monkeypatch.setattr(ending, "start_mpi", lambda: world)
     monkeypatch.setattr(ending.os, "_exit", leave)
+    monkeypatch.setattr(ending.time, "sleep", lambda seconds: ended.append(("sleep", seconds)))
     monkeypatch.setattr(ending.faulthandler, "dump_traceback_later", lambda *_, **__: None)
     with pytest.raises(SystemExit):
         ending.abort(RuntimeError("trouble"))
-    assert ended == [("abort", 1), ("exit", 1)][not aborts :]
+    heard = ("sleep", ending.HEARING_SECONDS)  # before the launcher ends without its words
+    assert ended == ([heard, ("abort", 1), ("exit", 1)] if aborts else [("exit", 1)])
     assert "RuntimeError: trouble" in capsys.readouterr().err
