@@ -105,7 +105,7 @@ def crowded(
     ranks = len(everyone)
     if ranks <= cores:
         return None
-    helps = {}  # of threads each rank has no more than its share already
+    helps = {}  # a rank takes its share of threads by itself, unless it was told otherwise
     if vendor == "Open MPI":
         helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
         if any(len(set(allowed)) < cores for allowed in everyone):
