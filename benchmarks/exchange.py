@@ -1,15 +1,19 @@
-"""A round of averaging beside bare MPI with the same sum, and beside disropt where it is installed.
+"""A step and its averaging beside bare MPI in torch, and beside disropt where it is installed.
 
     mpirun -n 10 python -m mpi4py benchmarks/exchange.py [--repeats 15] [--rounds 20]
 
-All agents on a ring, float32, messages of 238,510 numbers (y of the network 784-300-10) and of the
-whole 527,020 of SUN-DSBO-SE.  The variants take turns within each repetition:
+All agents on a ring, float32, vectors of 238,510 numbers (y of the network 784-300-10) and of the
+whole 527,020 of SUN-DSBO-SE.  A round computes sum_j w_ij (s_j - lam D_j), as technique se does.
+The variants take turns within each repetition:
 
-- bare: one blocking Neighbor_alltoallv of the message and mul, add, add in torch;
-- messages, shared: ``Gossip.average`` by the transports persistent and shared;
-- disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt), y only.
+- bare: the step into the send buffer, one blocking Neighbor_alltoallv, and mul, add, add in torch;
+- messages, shared: the same by ``Gossip`` and its transports persistent and shared;
+- disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt) after the step in
+  numpy, y only.
 
-Rank 0 prints the ratios of each repetition, of the slowest rank: median and spread.
+Beside them the average alone, of a vector that was there before: bare MPI has it in its buffer, the
+program must copy it into the message.  Rank 0 prints the ratios of each repetition, of the slowest
+rank: median and spread.
 """
 
 from __future__ import annotations
@@ -29,22 +33,27 @@ from sundsbo_mpi.comm.bare import BareExchange
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.outgoing import Difference, Outgoing
 from sundsbo_mpi.topology import Weights
 
 SIZES = {"y": Y, "payload": PAYLOAD}
 TRANSPORTS = {"messages": "persistent", "shared": "shared"}
-Average = Callable[[], object]
+LAM = 0.1
+Round = Callable[[], object]
 
 
-def bare(comm: MPI.Intracomm, weights: Weights, length: int) -> Average:
+def bare(comm: MPI.Intracomm, weights: Weights, length: int, *, step: bool) -> Round:
     """Return a round of MPI and torch without the program."""
     links = weights.links(comm.rank, 0)
     exchange = BareExchange(comm, tuple(links.sources), links.destinations, length)
     own = torch.from_numpy(exchange.sent)
     rows = torch.from_numpy(exchange.received).reshape(-1, length)
+    s, D = torch.ones(2, length)
     mixed = torch.empty(length)
 
     def average() -> None:
+        if step:
+            torch.sub(s, D, alpha=LAM, out=own)
         exchange.blocking()
         torch.mul(own, links.own, out=mixed)
         for w_ij, v_j in zip(links.sources.values(), rows, strict=True):
@@ -53,14 +62,22 @@ def bare(comm: MPI.Intracomm, weights: Weights, length: int) -> Average:
     return average
 
 
-def program(comm: MPI.Intracomm, weights: Weights, length: int, transport: str) -> Average:
+def program(
+    comm: MPI.Intracomm, weights: Weights, length: int, transport: str, *, step: bool
+) -> Round:
     """Return a round of the program."""
     gossip = Gossip(comm, weights, Clock(), Wires(transport))
-    v = (torch.ones(length),)
-    return lambda: gossip.average(v)
+    s, D = torch.ones(2, length)
+    outgoing = Outgoing((Difference(s, LAM, D) if step else s,))
+
+    def average() -> None:
+        gossip.post(outgoing)
+        gossip.collect()
+
+    return average
 
 
-def disropt(comm: MPI.Intracomm, weights: Weights, length: int) -> Average | None:
+def disropt(comm: MPI.Intracomm, weights: Weights) -> Round | None:
     """Return a round of disropt's consensus, or None where it is not installed."""
     try:
         from disropt.agents import Agent
@@ -69,28 +86,48 @@ def disropt(comm: MPI.Intracomm, weights: Weights, length: int) -> Average | Non
         return None
     neighbours = dict(weights.links(comm.rank, 0).sources)
     agent = Agent(list(neighbours), list(neighbours), in_weights=neighbours)
-    return Consensus(agent, np.ones(length, dtype=np.float32)).iterate_run
+    D = np.ones(Y, dtype=np.float32)
+    consensus = Consensus(agent, D)
+
+    def average() -> None:
+        consensus.x = consensus.x - np.float32(LAM) * D
+        consensus.iterate_run()
+
+    return average
 
 
-def variants(comm: MPI.Intracomm) -> dict[str, Average]:
-    """Plan everything that is measured."""
+def variants(comm: MPI.Intracomm) -> dict[str, Round]:
+    """Plan everything that is measured: by kind, size and what a round does."""
     weights = ring(comm.size)
-    found: dict[str, Average] = {}
-    for size, length in SIZES.items():
-        found[f"bare {size}"] = bare(comm, weights, length)
-        for name, transport in TRANSPORTS.items():
-            found[f"{name} {size}"] = program(comm, weights, length, transport)
-    peer = disropt(comm, weights, Y)
-    return found | ({"disropt y": peer} if peer else {})
+    found: dict[str, Round] = {}
+    for step, what in ((True, "step"), (False, "average")):
+        for size, length in SIZES.items():
+            found[f"bare {size} {what}"] = bare(comm, weights, length, step=step)
+            for name, transport in TRANSPORTS.items():
+                found[f"{name} {size} {what}"] = program(
+                    comm, weights, length, transport, step=step
+                )
+    peer = disropt(comm, weights)
+    return found | ({"disropt y step": peer} if peer else {})
 
 
-def seconds(comm: MPI.Intracomm, average: Average, rounds: int) -> float:
+def seconds(comm: MPI.Intracomm, average: Round, rounds: int) -> float:
     """Return the seconds of a round on the slowest rank."""
     comm.Barrier()
     began = time.perf_counter()
     for _ in range(rounds):
         average()
     return comm.allreduce((time.perf_counter() - began) / rounds, MPI.MAX)
+
+
+def ratios(found: list[dict[str, float]]) -> dict[str, tuple[float, ...]]:
+    """Return the program's seconds beside the others' of the same size and kind."""
+    pairs = {}
+    for beside in found[0]:
+        kind, work = beside.split(" ", 1)
+        for name in () if kind in TRANSPORTS else TRANSPORTS:
+            pairs[f"{name} / {beside}"] = spread([r[f"{name} {work}"] / r[beside] for r in found])
+    return pairs
 
 
 @click.command()
@@ -108,16 +145,9 @@ def main(repeats: int, rounds: int) -> None:
         {name: seconds(comm, average, rounds) for name, average in planned.items()}
         for _ in range(repeats)
     ]
-    if comm.rank:
-        return
-    ratios = {}
-    for beside in ("bare y", "bare payload", "disropt y"):
-        size = beside.split()[-1]
-        for name in TRANSPORTS if beside in planned else ():
-            pairs = [r[f"{name} {size}"] / r[beside] for r in found]
-            ratios[f"{name} / {beside}"] = spread(pairs)
-    milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in found]) for name in planned}
-    report("exchange", ratios, milliseconds)
+    if comm.rank == 0:
+        milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in found]) for name in planned}
+        report("exchange", ratios(found), milliseconds)
 
 
 if __name__ == "__main__":

@@ -63,9 +63,8 @@ class Lockstep:
 
     def exchange(self, outgoing):
         """Answer one round: each agent's yielded tensors by their neighbourhood averages."""
-        lengths = [v.numel() for v in outgoing[0].tensors]
-        assert all([v.numel() for v in sent.tensors] == lengths for sent in outgoing)
-        dtype = outgoing[0].tensors[0].dtype
+        lengths, dtype = outgoing[0].lengths, outgoing[0].like.dtype
+        assert all(sent.lengths == lengths for sent in outgoing)
         shape = (len(outgoing), sum(lengths))
         buffer = self.buffers.setdefault((shape, dtype), torch.empty(shape, dtype=dtype))
         for row, sent in zip(buffer, outgoing, strict=True):

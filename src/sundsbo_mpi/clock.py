@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 PHASES = ("gradient", "pack", "post", "wait", "mix", "evaluation")
-"""Sampling, gradients and local vector arithmetic; copying into the message; starting the exchange;
-waiting for the last message, and for the other agents' word on whether to go on; the weighted sum;
-metrics and their recording."""
+"""Sampling, gradients and local vector arithmetic; writing the message, with a technique's last
+step; starting the exchange; waiting for the last message, and for the other agents' word on whether
+to go on; the weighted sum; metrics and their recording."""
 
 Listener = Callable[[str, float, float], None]
 """Told of a phase that has ended: its name, and ``time.perf_counter`` at its beginning and end."""

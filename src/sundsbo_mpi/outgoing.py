@@ -6,7 +6,8 @@ Both sides know this much of each other and no more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,14 +22,68 @@ def as_sent(message: Tensor) -> Tensor:
     return message
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The vector a - c b, computed when it is written and where: into the message itself.
+
+    To compute it first and copy it then would move the vector through memory once more in every
+    round.  Both tensors are flat, of one length, dtype and device.
+    """
+
+    a: Tensor
+    c: float
+    b: Tensor
+
+    def write(self, place: Tensor) -> None:
+        """Compute it into a tensor of its length."""
+        import torch
+
+        torch.sub(self.a, self.b, alpha=self.c, out=place)
+
+    @property
+    def tensor(self) -> Tensor:
+        """The vector by itself."""
+        return self.a.sub(self.b, alpha=self.c)
+
+
+Part: TypeAlias = "Tensor | Difference"
+"""A vector that is sent."""
+
+
 class Outgoing(NamedTuple):
     """One message to all neighbours; its sender is handed sum_j w_ij decode(m_j), cut up again."""
 
-    tensors: tuple[Tensor, ...]
-    """Flat tensors of one dtype and device, of the same lengths on all agents: with their ends
+    parts: tuple[Part, ...]
+    """Flat vectors of one dtype and device, of the same lengths on all agents: with their ends
     joined they are the message m_i."""
     meanwhile: Callable[[], object] = nothing
     """Local work that does not need the answer: it may be done while the message travels, and so
     may be called once or not at all."""
     decode: Callable[[Tensor], Tensor] = as_sent
     """Turns a whole message into the vector that it stands for, in the dtype of the average."""
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The parts, computed if they are not yet."""
+        return tuple(v.tensor if isinstance(v, Difference) else v for v in self.parts)
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor of the message's dtype and device."""
+        first = self.parts[0]
+        return first.a if isinstance(first, Difference) else first
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many numbers every part has."""
+        return [(v.a if isinstance(v, Difference) else v).numel() for v in self.parts]
+
+    def write(self, message: Tensor) -> None:
+        """Write the parts into a tensor of their joint length, end to end."""
+        import torch
+
+        for part, place in zip(self.parts, torch.split(message, self.lengths), strict=True):
+            if isinstance(part, Difference):
+                part.write(place)
+            else:
+                place.copy_(part)

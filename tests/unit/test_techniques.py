@@ -26,6 +26,10 @@ def play(step, log=None, weight=SELF):
             return end.value
         if isinstance(sent, Outgoing):
             sent = sent.tensors
+        elif isinstance(sent, tuple):
+            sent = Outgoing(sent).tensors
+        else:
+            (sent,) = Outgoing((sent,)).tensors
         if log is not None:
             log.append(sent)
         answer = tuple(weight * v for v in sent) if isinstance(sent, tuple) else weight * sent

@@ -98,10 +98,10 @@ class Gossip:
 
     def post(self, outgoing: Outgoing) -> None:
         """Send one message to every neighbour; ``collect`` must follow."""
-        lengths = [v.numel() for v in outgoing.tensors]
-        exchange = self._planned(outgoing.tensors[0], sum(lengths))
+        lengths = outgoing.lengths
+        exchange = self._planned(outgoing.like, sum(lengths))
         with self._clock("pack"):
-            torch.cat(outgoing.tensors, out=exchange.packed)
+            outgoing.write(exchange.packed)
         with self._clock("post"):
             exchange.start(self._links)
         self._posted = Posted(exchange, lengths, outgoing.decode)

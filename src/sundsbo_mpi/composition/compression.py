@@ -115,8 +115,7 @@ class Compressed(Wrapped):
         """Do one round."""
         import torch
 
-        lengths = [len(v) for v in outgoing.tensors]
-        v = torch.cat(outgoing.tensors)
+        lengths, v = outgoing.lengths, torch.cat(outgoing.tensors)
         if replica is None:
             nothing = torch.zeros_like(v, dtype=torch.float64)
             replica = Replica(nothing, nothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.outgoing import Outgoing, nothing
+from sundsbo_mpi.outgoing import Outgoing, Part, nothing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +42,7 @@ def lockstep(
     return {name: done[name][0] for name in steps}, {name: done[name][1] for name in steps}
 
 
-def _flatten(outgoing: Mapping[str, Any]) -> tuple[Tensor, ...]:
+def _flatten(outgoing: Mapping[str, Any]) -> tuple[Part, ...]:
     """Put everything that the variables yielded side by side."""
     return tuple(
         v for sent in outgoing.values() for v in (sent if isinstance(sent, tuple) else (sent,))

@@ -68,5 +68,5 @@ class MultiStep(Wrapped):
     def _average(self, outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
         """Yield what is sent, then its average, and so on, and return the last average."""
         for _ in range(self.steps):
-            outgoing = outgoing._replace(tensors=(yield outgoing), meanwhile=nothing)
+            outgoing = outgoing._replace(parts=(yield outgoing), meanwhile=nothing)
         return outgoing.tensors

@@ -6,10 +6,11 @@ local arithmetic, so the number of ``yield`` on the page is the number of commun
 
 Notation, for one variable ◇ of one agent, such as x: ``s`` = ◇^k, ``D_hat`` = D̂^k the stochastic
 direction at s, ``D`` = D^k the direction used, ``lam`` = λ^k its step size; all tensors are flat,
-of shape (d,), and never changed in place; ``s.sub(D, alpha=lam)`` is s - lam D in one pass over
-memory.  ``gradient()`` returns D̂^k and is asked for as late as the technique allows.  A memory
-``m`` holds what iteration k needs of iteration k-1; its start makes the first iteration the right
-one without a special case.
+of shape (d,), and never changed in place.  ``s.sub(D, alpha=lam)`` is s - lam D in one pass over
+memory, and ``Difference(s, lam, D)`` is the same computed straight into the message.
+``gradient()`` returns D̂^k and is asked for as late as the technique allows.  A memory ``m`` holds
+what iteration k needs of iteration k-1; its start makes the first iteration the right one without
+a special case.
 
 Sources: Table "More specific instances of SUN-DSBO" and its remarks (a), (b) in the SUN-DSBO paper;
 the original references are named at each technique.
@@ -22,6 +23,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from sundsbo_mpi.errors import unknown
+from sundsbo_mpi.outgoing import Difference
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -110,8 +112,7 @@ def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[
 
     SUN-DSBO-SE, Algorithm 1; diffusion (Sayed, 2014).
     """
-    D_hat = gradient()
-    s = yield s.sub(D_hat, alpha=lam)
+    s = yield Difference(s, lam, gradient())
     return s, Nothing()
 
 
@@ -132,8 +133,8 @@ def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W (◇^k - λ^k D^k);  D^{-1} = D̂^{-1} = 0.
     """
     D_hat = gradient()
-    D = yield m.D + D_hat - m.D_hat
-    s = yield s.sub(D, alpha=lam)
+    D = yield Difference(m.D + D_hat, 1, m.D_hat)
+    s = yield Difference(s, lam, D)
     return s, Tracking(D, D_hat)
 
 
@@ -145,7 +146,7 @@ def semi_gt_step(
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
     """
     D_hat = gradient()
-    D, s_bar = yield m.D + D_hat - m.D_hat, s
+    D, s_bar = yield Difference(m.D + D_hat, 1, m.D_hat), s
     return s_bar.sub(D, alpha=lam), Tracking(D, D_hat)
 
 
@@ -190,7 +191,7 @@ def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[
         2. The scaled directions are differenced, as in ``extra_step``.
     """
     lam_D_hat = lam * gradient()
-    s_next = yield 2 * s - m.s - (lam_D_hat - m.lam_D_hat)
+    s_next = yield Difference(2 * s - m.s, 1, lam_D_hat - m.lam_D_hat)
     return s_next, Diffused(s, lam_D_hat)
 
 
@@ -206,7 +207,7 @@ def suda_extra_step(
     Differences from the source:
         1. The scaled directions are differenced, as in ``extra_step``.
     """
-    s_bar = yield 2 * s - m.s
+    s_bar = yield Difference(2 * s, 1, m.s)
     lam_D_hat = lam * gradient()
     return s_bar - (lam_D_hat - m.lam_D_hat), Diffused(s, lam_D_hat)
 

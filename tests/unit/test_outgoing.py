@@ -1,0 +1,40 @@
+"""What is sent, written straight into a message."""
+
+import pytest
+import torch
+
+from sundsbo_mpi.outgoing import Difference, Outgoing
+
+
+def vectors(count, length, dtype):
+    return torch.randn(count, length, generator=torch.Generator().manual_seed(length)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("c", [1, 1.0, 0.1, -3.7])
+def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c):
+    """Wherever in the message it begins, also where no vector register would."""
+    for length in (1, 7, 64, 1001, 50_003):
+        a, b = vectors(2, length, dtype)
+        first = vectors(1, 3, dtype)[0]
+        outgoing = Outgoing((first, Difference(a, c, b), a))
+        message = torch.full((3 + 2 * length,), float("nan"), dtype=dtype)
+        outgoing.write(message)
+        assert torch.equal(message, torch.cat((first, a.sub(b, alpha=c), a)))
+        assert torch.equal(message, torch.cat(outgoing.tensors))
+
+
+def test_the_shape_of_a_message_is_known_before_it_is_computed():
+    a, b = vectors(2, 5, torch.float64)
+    outgoing = Outgoing((Difference(a, 0.5, b), torch.zeros(2, dtype=torch.float64)))
+    assert outgoing.lengths == [5, 2]
+    assert outgoing.like is a
+    assert Outgoing((b,)).like is b
+
+
+def test_what_is_sent_is_left_as_it_was():
+    a, b = vectors(2, 9, torch.float32)
+    kept = a.clone(), b.clone()
+    Outgoing((Difference(a, 2.0, b),)).write(torch.empty(9))
+    assert torch.equal(a, kept[0])
+    assert torch.equal(b, kept[1])
