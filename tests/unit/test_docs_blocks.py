@@ -15,6 +15,7 @@ from sundsbo_mpi.cli import COMMANDS, sundsbo_mpi
 from sundsbo_mpi.cli.run import request_of
 from sundsbo_mpi.composition.techniques import Tracking, gt_step
 from sundsbo_mpi.config.resolving import Request, resolve
+from sundsbo_mpi.outgoing import Outgoing
 
 SHOWN = ("text", "json", "yaml", "tex")
 """Languages of blocks that are looked at: output, and files of other programs."""
@@ -136,9 +137,10 @@ def played(step):
     answer = None
     while True:
         try:
-            answer = step.send(answer) / 2
+            (sent,) = Outgoing((step.send(answer),)).tensors
         except StopIteration as end:
             return end.value
+        answer = sent / 2
 
 
 def test_flags_and_commands_in_the_prose_are_known():

@@ -1,5 +1,9 @@
 """A Weights record is lawful or does not exist; its numbers are those of dense linear algebra."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -197,3 +201,36 @@ def test_eigenvalues_that_are_not_found_are_said_in_a_sentence(monkeypatch):
     monkeypatch.setattr(linalg, "eigsh", lost)
     with pytest.raises(UsageError, match=r"of 1300 agents.* not found \(.*No convergence"):
         BUILDERS["ring"](1300)
+
+
+def links_of_dense(W, i):
+    own, sources = W[i, i], {j: W[i, j] for j in range(len(W)) if j != i and W[i, j]}
+    return own, sources, tuple(j for j in range(len(W)) if j != i and W[j, i])
+
+
+@given(symmetric_walks())
+def test_a_copy_for_another_process_is_the_same_weights(W):
+    weights = Weights(W, "W")
+    copy = pickle.loads(pickle.dumps(weights))
+    assert (copy.name, copy.sha256, copy.rho) == (weights.name, weights.sha256, weights.rho)
+    assert np.array_equal(copy.matrix.toarray(), weights.matrix.toarray())
+    assert np.array_equal(copy.edges(), weights.edges())
+    kept = weights.matrix.toarray()
+    for i in range(copy.agents):
+        assert tuple(copy.links(i)) == links_of_dense(kept, i)
+
+
+def test_a_rank_that_is_handed_weights_needs_no_scipy():
+    sent = pickle.dumps(Weights(ring(5, 0.5), "W"))
+    code = (
+        "import pickle, sys\n"
+        "from sundsbo_mpi.comm import world; world.load_mpi()\n"
+        "import sundsbo_mpi.running.run\n"
+        "weights = pickle.loads(sys.stdin.buffer.read())\n"
+        "print(weights.links(0), weights.edges().tolist(), weights.steady, weights.rho)\n"
+        "heavy = {'scipy.sparse', 'networkx', 'matplotlib', 'sklearn'} & sys.modules.keys()\n"
+        "assert not heavy, heavy\n"
+        "assert weights.matrix.shape == (5, 5)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

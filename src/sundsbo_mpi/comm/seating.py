@@ -8,7 +8,6 @@ import numpy as np
 
 from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.topology.grouping import crossing, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +41,8 @@ def assigned(
     mixing: Mixing, nodes: Sequence[int], *, place: bool
 ) -> tuple[tuple[int, ...], str | None]:
     """Return the agent of every rank, and how many links cross nodes where there are several."""
+    from sundsbo_mpi.topology.grouping import crossing, grouped
+
     in_order = tuple(range(mixing.agents))
     if len(set(nodes)) == 1:
         return in_order, None

@@ -9,7 +9,6 @@ from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.safety import changing_remark, is_safe
 from sundsbo_mpi.algorithms.sending import built, require_steady
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.topology import Reading, read_weights
 
 if TYPE_CHECKING:
     from sundsbo_mpi.composition import Algorithm
@@ -25,6 +24,8 @@ def network(topology: TopologyOptions) -> Loaded:
     Raises:
         UsageError: it names none, or they cannot be read.
     """
+    from sundsbo_mpi.topology import Reading, read_weights
+
     if not topology.file:
         raise UsageError(
             "no topology: give the weight-matrix file with --topology FILE, or in a file of "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
-from scipy.sparse import csr_array
 
 from sundsbo_mpi.runfile.events import Event
 from sundsbo_mpi.runfile.schema import (
@@ -25,6 +24,8 @@ from sundsbo_mpi.runfile.schema import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from scipy.sparse import csr_array
 
     from sundsbo_mpi.runfile.schema import Array, RunPlan
 
@@ -66,6 +67,8 @@ def empty(plan: RunPlan) -> Contents:
     Raises:
         UsageError: The name of a metric cannot be stored.
     """
+    from scipy.sparse import csr_array
+
     dtype = np.dtype(plan.dtype)
     final = {v: ((plan.agents, d), dtype) for v, d in plan.variables.items()}
     return Contents(
@@ -139,6 +142,8 @@ def read_attribute(file: h5py.File, name: str) -> str | int | float:
 
 def read_weights(stored: h5py.Dataset | h5py.Group, agents: int) -> csr_array:
     """Return the weights of a period, one below the other, (T n, n)."""
+    from scipy.sparse import csr_array
+
     if isinstance(stored, h5py.Dataset):
         weights = csr_array(stored[()])
     else:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import h5py
 import numpy as np
-from scipy.sparse import csr_array
 
 from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.contents import (
@@ -35,6 +34,8 @@ from sundsbo_mpi.runfile.schema import FACTS, LABEL_COUNTS, STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from scipy.sparse import csr_array
 
     from sundsbo_mpi.runfile.schema import Array
 
@@ -100,6 +101,8 @@ class _Head:
 
     def contents(self, path: Path) -> tuple[Contents, str]:
         """Return what is whole, and what is not; one of DAMAGED where no evaluation is."""
+        from scipy.sparse import csr_array
+
         agents = self._agents()
         weights = self._read("topology/weights", lambda: self._weights(agents))
         edges = self._read("topology/edges", self._edges)

@@ -33,7 +33,6 @@ from sundsbo_mpi.running.enduring import require_endurable
 from sundsbo_mpi.running.resumption import judged, stored_settings
 from sundsbo_mpi.tasks import load_task
 from sundsbo_mpi.topology import Mixing
-from sundsbo_mpi.topology.survivors import remaining
 from sundsbo_mpi.tracing import check_trace
 from sundsbo_mpi.wording import number_of
 
@@ -69,6 +68,8 @@ class Prepared:
         """Return the same for those who are left of the agents."""
         if here.agents == tuple(range(self.about.agents)):
             return self
+        from sundsbo_mpi.topology.survivors import remaining
+
         fits = partial(is_safe, build_algorithm(self.config, self.about.agents)[0])
         weights, bridges = remaining(self.weights, here.agents, fits)
         said = [f"agents {i} and {j} are linked now" for i, j in bridges]

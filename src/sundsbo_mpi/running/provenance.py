@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import h5py
-from scipy.sparse import csr_array, vstack
 
 from sundsbo_mpi.composition.compressors import COMPRESSORS
 from sundsbo_mpi.config.identity import identity
 from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from sundsbo_mpi.config.resolving import Config
     from sundsbo_mpi.running.preparation import Prepared
     from sundsbo_mpi.topology import Mixing
@@ -42,6 +43,8 @@ def messages(config: Config) -> str:
 
 def stacked(weights: Mixing) -> csr_array:
     """Return the matrices of a period one below the other, (T n, n)."""
+    from scipy.sparse import csr_array, vstack
+
     matrices: csr_array = vstack([csr_array((0, weights.agents)), *weights.matrices], format="csr")
     return matrices
 

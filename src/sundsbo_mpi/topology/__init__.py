@@ -1,15 +1,25 @@
-"""Who talks to whom and with which weight: building, checking, reading and writing W."""
+"""Who talks to whom and with which weight: building, checking, reading and writing W.
 
-from sundsbo_mpi.topology.builders import BUILDERS
-from sundsbo_mpi.topology.cycle import Cycle
-from sundsbo_mpi.topology.files import Loaded, read_weights, write_weights
-from sundsbo_mpi.topology.mixing import Links, Mixing, digits
-from sundsbo_mpi.topology.named import builder_of, topologies
-from sundsbo_mpi.topology.optimised import RULES, reweighted
-from sundsbo_mpi.topology.reading import FORMATS, Reading
-from sundsbo_mpi.topology.redrawn import Redrawn
-from sundsbo_mpi.topology.sequences import SEQUENCES
-from sundsbo_mpi.topology.weights import Weights
+What ``__all__`` names is imported when it is first asked for: a rank that is handed its weights
+makes none, and so need not load SciPy, which takes a sixth of a second of every rank.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.topology.builders import BUILDERS
+    from sundsbo_mpi.topology.cycle import Cycle
+    from sundsbo_mpi.topology.files import Loaded, read_weights, write_weights
+    from sundsbo_mpi.topology.mixing import Links, Mixing, digits
+    from sundsbo_mpi.topology.named import builder_of, topologies
+    from sundsbo_mpi.topology.optimised import RULES, reweighted
+    from sundsbo_mpi.topology.reading import FORMATS, Reading
+    from sundsbo_mpi.topology.redrawn import Redrawn
+    from sundsbo_mpi.topology.sequences import SEQUENCES
+    from sundsbo_mpi.topology.weights import Weights
 
 __all__ = [
     "BUILDERS",
@@ -30,3 +40,29 @@ __all__ = [
     "topologies",
     "write_weights",
 ]
+
+_HOMES = {
+    "BUILDERS": "builders",
+    "FORMATS": "reading",
+    "RULES": "optimised",
+    "SEQUENCES": "sequences",
+    "Cycle": "cycle",
+    "Links": "mixing",
+    "Loaded": "files",
+    "Mixing": "mixing",
+    "Reading": "reading",
+    "Redrawn": "redrawn",
+    "Weights": "weights",
+    "builder_of": "named",
+    "digits": "mixing",
+    "read_weights": "files",
+    "reweighted": "optimised",
+    "topologies": "named",
+    "write_weights": "files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 
 class Links(NamedTuple):
@@ -27,6 +27,18 @@ class Links(NamedTuple):
     """The w_ij > 0 of the agents j ≠ i that send to agent i, ascending."""
     destinations: tuple[int, ...]
     """The agents j ≠ i with w_ji > 0, to which agent i sends, ascending."""
+
+
+class Rows(NamedTuple):
+    """A matrix row by row, its parts named as in SciPy's ``csr_array``, which serves in its place.
+
+    The entries of row i are data[indptr[i] : indptr[i + 1]], in the columns that ``indices`` has
+    there, ascending; none is zero.
+    """
+
+    indptr: NDArray[np.integer]
+    indices: NDArray[np.integer]
+    data: NDArray[np.float64]
 
 
 class Mixing(ABC):
@@ -95,6 +107,8 @@ class Mixing(ABC):
     @property
     def mean(self) -> csr_array:
         """The average of the sample, (n, n)."""
+        from scipy.sparse import csr_array
+
         return csr_array(sum(self.sample[1:], self.sample[0]) / len(self.sample))
 
     @property
@@ -124,11 +138,14 @@ class Mixing(ABC):
 
     def links(self, i: int, k: int = 0) -> Links:
         """Return agent i's part in the rounds of iteration k."""
-        W = self.at(k)
+        W = self._rows_at(k)
         sources = row_of(W, i)
         own = sources.pop(i, 0.0)
-        to = sources if self.symmetric else row_of(W.T.tocsr(), i)
+        to = sources if self.symmetric else _rows_with(W, i)
         return Links(own, sources, tuple(j for j in to if j != i))
+
+    def _rows_at(self, k: int) -> Rows | csr_array:
+        return self.at(k)
 
 
 def digits(rho: float, least: int) -> int:
@@ -137,17 +154,30 @@ def digits(rho: float, least: int) -> int:
     return max(least, 1 - math.floor(math.log10(gap))) if gap > 0 else least
 
 
-def row_of(matrix: csr_array, i: int) -> dict[int, float]:
+def row_of(matrix: Rows | csr_array, i: int) -> dict[int, float]:
     """Return the entries of row i that are not zero by their column, ascending."""
     span = slice(matrix.indptr[i], matrix.indptr[i + 1])
     return dict(zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True))
 
 
-def edges_of(matrix: csr_array) -> NDArray[np.int64]:
-    """Return every pair (i, j), i ≠ j, with w_ji > 0, that is with i sending to j: (E, 2)."""
-    senders = matrix.T.tocsr()
-    senders.sort_indices()
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(senders.indptr))
-    pairs = np.column_stack([rows, senders.indices]).astype(np.int64)
-    links: NDArray[np.int64] = pairs[rows != senders.indices]
-    return links
+def edges_of(matrix: Rows | csr_array) -> NDArray[np.int64]:
+    """Return every pair (i, j), i ≠ j, with w_ji > 0, that is with i sending to j: (E, 2).
+
+    They are in lexicographic order.
+    """
+    receivers, senders = _row_numbers(matrix), matrix.indices.astype(np.int64)
+    apart = receivers != senders
+    receivers, senders = receivers[apart], senders[apart]
+    by_sender = np.argsort(senders, kind="stable")  # receivers ascend already
+    return np.column_stack([senders[by_sender], receivers[by_sender]])
+
+
+def _rows_with(matrix: Rows | csr_array, column: int) -> list[int]:
+    """Return the rows that have an entry in a column, ascending."""
+    rows: list[int] = _row_numbers(matrix)[matrix.indices == column].tolist()
+    return rows
+
+
+def _row_numbers(matrix: Rows | csr_array) -> NDArray[np.int64]:
+    """Return the row of every entry."""
+    return np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))

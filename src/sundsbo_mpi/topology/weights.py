@@ -7,14 +7,10 @@ The paper assumes W non-negative, symmetric and doubly stochastic with eigenvalu
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.topology.checks import canonical, require_contraction, require_structure
-from sundsbo_mpi.topology.links import halved
-from sundsbo_mpi.topology.mixing import Mixing, edges_of
-from sundsbo_mpi.topology.spectrum import extremes
+from sundsbo_mpi.topology.mixing import Mixing, Rows, edges_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,12 +18,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-@dataclass(frozen=True, eq=False)
 class Weights(Mixing):
     """A valid weight matrix: agent i replaces v_i by Σ_j w_ij v_j in a round of gossip.
 
     Rows and columns may miss a sum of one by 1e-6, or by 1e-5 where ``matrix`` comes as float32;
     what is accepted is kept as it is, in float64 and without stored zeros.
+
+    A copy that was sent to another process has the rows of W as plain arrays: its links need no
+    SciPy, which is loaded when a matrix is asked for.
 
     Args:
         matrix: Square, dense or sparse, (n, n).
@@ -38,22 +36,36 @@ class Weights(Mixing):
             the sentence names the worst row or entry.
     """
 
-    matrix: csr_array
-    name: str
+    def __init__(self, matrix: csr_array, name: str) -> None:
+        from sundsbo_mpi.topology.checks import canonical, require_contraction, require_structure
 
-    def __post_init__(self) -> None:
-        exact, tolerance = canonical(self.matrix, self.name)
-        object.__setattr__(self, "matrix", exact)
-        require_structure(exact, self.name, tolerance)
-        require_contraction(self.rho, self.lambda_min, self.name)
+        exact, tolerance = canonical(matrix, name)
+        require_structure(exact, name, tolerance)
+        self.name = name
+        self._rows = Rows(exact.indptr, exact.indices, exact.data)
+        require_contraction(self.rho, self.lambda_min, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of: no matrix of SciPy."""
+        return {name: value for name, value in vars(self).items() if name != "matrix"}
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """W, (n, n) float64."""
+        from scipy.sparse import csr_array
+
+        indptr, indices, data = self._rows
+        return csr_array((data, indices, indptr), shape=(self.agents, self.agents))
 
     @property
     def agents(self) -> int:
         """The number n of agents."""
-        return int(self.matrix.shape[0])
+        return len(self._rows.indptr) - 1
 
     @cached_property
     def _extremes(self) -> tuple[float, float]:
+        from sundsbo_mpi.topology.spectrum import extremes
+
         return extremes(self.matrix)
 
     @property
@@ -80,9 +92,9 @@ class Weights(Mixing):
     def sha256(self) -> str:
         """Hex digest of n and of W's compressed rows, whatever file they came from."""
         digest = hashlib.sha256(f"sundsbo-mpi weights {self.agents}\n".encode())
-        digest.update(self.matrix.indptr.astype("<i8").tobytes())
-        digest.update(self.matrix.indices.astype("<i8").tobytes())
-        digest.update(self.matrix.data.astype("<f8").tobytes())
+        digest.update(self._rows.indptr.astype("<i8").tobytes())
+        digest.update(self._rows.indices.astype("<i8").tobytes())
+        digest.update(self._rows.data.astype("<f8").tobytes())
         return digest.hexdigest()
 
     def turn(self, k: int) -> int:
@@ -95,8 +107,18 @@ class Weights(Mixing):
 
     def edges(self) -> NDArray[np.int64]:
         """Return every pair (i, j), i ≠ j, with i sending to j: (E, 2) int64, lexicographic."""
-        return edges_of(self.matrix)
+        return edges_of(self._rows)
+
+    def _rows_at(self, k: int) -> Rows:
+        return self._rows
+
+    @property
+    def steady(self) -> bool:
+        """True."""
+        return True
 
     def lazy(self) -> Weights:
         """Return (I + W) / 2, whose eigenvalues lie in (0, 1] with ρ = (1 + λ_2) / 2."""
+        from sundsbo_mpi.topology.links import halved
+
         return Weights(halved(self.matrix), f"lazy {self.name}")
