@@ -6,7 +6,8 @@ Every repetition starts, one after the other, (a) ten processes that import torc
 meet in a barrier, and (b) the program with its defaults (hyper-cleaning of the digits), and takes
 the seconds from the start of mpirun to the word of rank 0 that the barrier, or the first iteration
 with the two evaluations around it, is over.  The CPU seconds of one process that only imports
-hardly depend on what else the machine does.
+hardly depend on what else the machine does.  Python may keep what it has compiled, as it does for
+every installed package; a first start of each, which is not measured, lets it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ IMPORTS = {
     "the program": "from sundsbo_mpi.comm import world; world.load_mpi(); "
     "import sundsbo_mpi.running.run",
 }
+ENVIRONMENT = os.environ | SETTINGS
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 OURS = ("--iterations", "1", "--eval-every", "1", "--output", "run.h5", "--overwrite")
 
 
@@ -43,7 +46,7 @@ def seconds_until(word: str, command: list[str | Path], folder: str) -> float:
     with subprocess.Popen(
         list(map(str, command)),
         cwd=folder,
-        env=os.environ | SETTINGS,
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -63,7 +66,7 @@ def seconds_until(word: str, command: list[str | Path], folder: str) -> float:
 def cpu_seconds(statement: str) -> float:
     """Return the CPU seconds of a process that only imports."""
     code = f"{statement}; import os; t = os.times(); print(t.user + t.system)"
-    return float(subprocess.check_output([sys.executable, "-c", code], env=os.environ | SETTINGS))
+    return float(subprocess.check_output([sys.executable, "-c", code], env=ENVIRONMENT))
 
 
 @click.command()
@@ -78,11 +81,12 @@ def main(agents: int, repeats: int) -> None:
         ring = ["topology", "ring", "--agents", str(agents), "-o", "ring.npz"]
         subprocess.run([BIN / "sundsbo-mpi", *ring], cwd=folder, check=True, capture_output=True)
         run = [BIN / "sundsbo-mpi", "--topology", "ring.npz", *OURS]
-        for _ in range(repeats):
+        for _ in range(1 + repeats):
             bare.append(seconds_until("first", [*launch, sys.executable, "-c", BARE], folder))
             ours.append(seconds_until("iteration 1/1:", [*launch, *run], folder))
             for name, statement in IMPORTS.items():
                 cpu[name].append(cpu_seconds(statement))
+    bare, ours, cpu = bare[1:], ours[1:], {name: values[1:] for name, values in cpu.items()}
     ratios = {
         "first iteration / bare imports": [b / a for a, b in zip(bare, ours, strict=True)],
         "CPU of imports / of bare imports": [b / a for a, b in zip(*cpu.values(), strict=True)],
