@@ -80,9 +80,8 @@ class Outgoing(NamedTuple):
 
     def write(self, message: Tensor) -> None:
         """Write the parts into a tensor of their joint length, end to end."""
-        import torch
-
-        for part, place in zip(self.parts, torch.split(message, self.lengths), strict=True):
+        places = message.split_with_sizes(self.lengths)
+        for part, place in zip(self.parts, places, strict=True):
             if isinstance(part, Difference):
                 part.write(place)
             else:

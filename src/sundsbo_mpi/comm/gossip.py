@@ -133,7 +133,7 @@ class Gossip:
             for w_ij, m_j in zip(self._links.sources.values(), exchange.arrived, strict=True):
                 mixed.add_(decode(m_j), alpha=w_ij)
         whole = len(mixed) == sum(lengths)
-        return torch.split(mixed, lengths) if whole else (mixed,)
+        return mixed.split_with_sizes(lengths) if whole else (mixed,)
 
     def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return sum_j w_ij v_j for every v of ``tensors``: post, then collect."""
