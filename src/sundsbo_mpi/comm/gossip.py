@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
 from sundsbo_mpi.outgoing import Outgoing
 
 if TYPE_CHECKING:
+    import torch
     from mpi4py import MPI
     from torch import Tensor
 

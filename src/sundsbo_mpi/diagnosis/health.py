@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.errors import DivergedError
@@ -106,5 +107,6 @@ class Health:
 
 
 def _finite(v: Tensor) -> bool:
-    # A sum over a tensor that holds NaN or infinity is one of the two; it is cheaper than a mask.
-    return bool(v.sum().isfinite()) or bool(v.isfinite().all())
+    # A sum over a tensor that holds NaN or infinity is one of the two; it is cheaper than a mask,
+    # and Python's isfinite of it than torch's, which is four operations.
+    return math.isfinite(v.sum()) or bool(v.isfinite().all())
