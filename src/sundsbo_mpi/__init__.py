@@ -6,8 +6,9 @@ As a library: what ``__all__`` names is imported when it is first asked for, so 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.lazily import importer
 
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.world import start_mpi
@@ -42,10 +43,7 @@ _HOMES = {
 """The module that each name comes from; none of them imports mpi4py.MPI, which would start MPI."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = importer(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

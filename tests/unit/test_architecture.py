@@ -16,7 +16,7 @@ MODULE_LINES, FUNCTION_LINES = 250, 40
 LAYERS = [
     name
     for row in (
-        "errors durable clock randomness versions heap wording texttable csvfile statistics",
+        "errors durable clock randomness versions heap lazily wording texttable csvfile statistics",
         "data_notes options",
         "outgoing runfile metric_names topology datasets",
         "tasks composition algorithms",

@@ -6,8 +6,9 @@ makes none, and so need not load SciPy, which takes a sixth of a second of every
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.lazily import importer
 
 if TYPE_CHECKING:
     from sundsbo_mpi.topology.builders import BUILDERS
@@ -61,8 +62,4 @@ _HOMES = {
     "write_weights": "files",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = importer(__name__, _HOMES)
