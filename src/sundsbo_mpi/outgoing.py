@@ -5,7 +5,7 @@ Both sides know this much of each other and no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -78,9 +78,8 @@ class Outgoing(NamedTuple):
         """How many numbers every part has."""
         return [(v.a if isinstance(v, Difference) else v).numel() for v in self.parts]
 
-    def write(self, message: Tensor) -> None:
-        """Write the parts into a tensor of their joint length, end to end."""
-        places = message.split_with_sizes(self.lengths)
+    def write(self, places: Sequence[Tensor]) -> None:
+        """Write every part into a tensor of its length."""
         for part, place in zip(self.parts, places, strict=True):
             if isinstance(part, Difference):
                 part.write(place)

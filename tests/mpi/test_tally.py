@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sundsbo_mpi.comm import tally as tallying
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.waiting import PATIENT, Watchful
 
@@ -23,11 +24,19 @@ def test_sums_and_means_are_in_double_precision(comm, tally):
     assert single[0] == np.float32((1 + 2.0**-20) * comm.rank)
 
 
+@pytest.fixture(params=["few agents", "many agents"])
+def crowd(request, monkeypatch):
+    """Few agents tell each other; of many MPI finds the smallest."""
+    monkeypatch.setattr(tallying, "FEW", 0 if request.param == "many agents" else 1000)
+
+
+@pytest.mark.usefixtures("crowd")
 def test_the_smallest_of_large_integers_is_exact(comm, tally):
     finish = tally.smallest_soon(2**62 - comm.rank)
     assert finish() == 2**62 - comm.size + 1
 
 
+@pytest.mark.usefixtures("crowd")
 def test_the_smallest_integer_is_found_while_agents_do_other_things_together(comm, tally):
     for k in range(5):
         finish = tally.smallest_soon((comm.rank - k) % comm.size)

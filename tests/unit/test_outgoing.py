@@ -19,7 +19,7 @@ def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c):
         first = vectors(1, 3, dtype)[0]
         outgoing = Outgoing((first, Difference(a, c, b), a))
         message = torch.full((3 + 2 * length,), float("nan"), dtype=dtype)
-        outgoing.write(message)
+        outgoing.write(message.split_with_sizes(outgoing.lengths))
         assert torch.equal(message, torch.cat((first, a.sub(b, alpha=c), a)))
         assert torch.equal(message, torch.cat(outgoing.tensors))
 
@@ -35,6 +35,6 @@ def test_the_shape_of_a_message_is_known_before_it_is_computed():
 def test_what_is_sent_is_left_as_it_was():
     a, b = vectors(2, 9, torch.float32)
     kept = a.clone(), b.clone()
-    Outgoing((Difference(a, 2.0, b),)).write(torch.empty(9))
+    Outgoing((Difference(a, 2.0, b),)).write([torch.empty(9)])
     assert torch.equal(a, kept[0])
     assert torch.equal(b, kept[1])

@@ -101,7 +101,7 @@ class Gossip:
         lengths = outgoing.lengths
         exchange = self._planned(outgoing.like, sum(lengths))
         with self._clock("pack"):
-            outgoing.write(exchange.packed)
+            outgoing.write(exchange.packed.split_with_sizes(lengths))
         with self._clock("post"):
             exchange.start(self._links)
         self._posted = Posted(exchange, lengths, outgoing.decode)
@@ -132,7 +132,7 @@ class Gossip:
             mixed = decode(exchange.own) * self._links.own
             for w_ij, m_j in zip(self._links.sources.values(), exchange.arrived, strict=True):
                 mixed.add_(decode(m_j), alpha=w_ij)
-        whole = len(mixed) == sum(lengths)
+        whole = mixed.numel() == sum(lengths)
         return mixed.split_with_sizes(lengths) if whole else (mixed,)
 
     def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

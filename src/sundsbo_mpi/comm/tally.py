@@ -13,6 +13,10 @@ from sundsbo_mpi.comm.waiting import PATIENT, Waiting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FEW = 32
+"""Agents that tell each other a word directly: one step from all to all, so that it has long come
+when it is wanted, where a sum by MPI takes several, each begun only in somebody's next call.  The
+messages grow as the square of the agents; from 64 on that took as long, on two cores."""
 SETTLED_AFTER = 8
 """Sums; MPICH 5 was seen to change after the fourth."""
 
@@ -61,13 +65,16 @@ class Tally:
     def smallest_soon(self, value: int) -> Callable[[], int]:
         """Start to find the smallest of the agents' integers; what is returned waits for it."""
         # One array, kept by what is returned: mpi4py alone would let go of the part that is sent.
-        both = np.array([value, value], dtype=np.int64)
-        request = self._comm.Iallreduce(both[:1], both[1:], MPI.MIN)
+        words = np.full(1 + self.agents, value, dtype=np.int64)
+        if self.agents <= FEW:
+            request = self._comm.Iallgather(words[:1], words[1:])
+        else:
+            request = self._comm.Iallreduce(words[:1], words[1:2], MPI.MIN)
         self._waiting.keep(request)
 
         def finish() -> int:
             self._waiting.all([request])
-            return int(both[1])
+            return int(words.min())
 
         return finish
 

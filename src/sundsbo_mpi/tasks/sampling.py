@@ -43,13 +43,14 @@ class Epochs:
 
     def indices(self, k: int, draw: int = 0) -> npt.NDArray[np.int64]:
         """Return the indices, shape (batch,), of the samples in batch k of a draw."""
-        places = np.arange(k * self.batch, (k + 1) * self.batch)
-        epochs, within = np.divmod(places, self.samples)
-        result = np.empty(self.batch, dtype=np.int64)
-        for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
-            here = epochs == epoch
-            result[here] = self._permutation(draw, epoch)[within[here]]
-        return result
+        epoch, within = divmod(k * self.batch, self.samples)
+        pieces: list[npt.NDArray[np.int64]] = []
+        missing = self.batch
+        while missing:
+            pieces.append(self._permutation(draw, epoch)[within : within + missing])
+            missing -= len(pieces[-1])
+            epoch, within = epoch + 1, 0
+        return np.concatenate(pieces)
 
     def _permutation(self, draw: int, epoch: int) -> npt.NDArray[np.int64]:
         key = (draw, epoch)
