@@ -25,7 +25,7 @@ from workload import TEN, algorithm, ring, task
 
 from sundsbo_mpi.heap import keep_freed_memory
 
-WARM_UP = 3
+WARM_UP = 10
 HERE = Path(__file__).resolve().parent
 RATIOS = {
     "SE / one process, one thread": ("se shared", "one thread"),
