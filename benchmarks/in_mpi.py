@@ -1,9 +1,10 @@
 """The MPI job of iteration.py and scaling.py: agents that do several variants in turn.
 
-    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 40] [--only NAME]...
+    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 10] [--only NAME]...
 
 Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
-agent in it: the mean over the agents, of a block of iterations that all begin together.
+agent in it: the mean over the agents, of a block of iterations that all begin together.  The
+variants take turns, TURNS of them; the figures are means over their turns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import click
 import numpy as np
 import torch
 from mpi4py import MPI
-from workload import algorithm, ring, task
+from workload import TURNS, algorithm, ring, task
 
 from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
@@ -82,19 +83,22 @@ def measure(comm: MPI.Intracomm, one: Agent) -> tuple[float, float]:
 
 
 @click.command()
-@click.option("--iterations", default=40, show_default=True)
+@click.option("--iterations", default=10, show_default=True)
 @click.option("--only", multiple=True, type=click.Choice(list(VARIANTS)))
 def main(iterations: int, only: tuple[str, ...]) -> None:
-    """Do all variants, each a few iterations to warm up and then those that are measured."""
+    """Do all variants a few iterations to warm up, and then in turn those that are measured."""
     comm = MPI.COMM_WORLD
     torch.set_num_threads(1)
     keep_freed_memory()
-    found = {}
-    for name in only or VARIANTS:
-        one = agent(comm, name, iterations)
+    agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
+    for one in agents.values():
         measure(comm, replace(one, iterations=WARM_UP))
-        seconds, processor = measure(comm, one)
+    turns = [{name: measure(comm, one) for name, one in agents.items()} for _ in range(TURNS)]
+    for one in agents.values():
         one.close()
+    found = {}
+    for name in agents:
+        seconds, processor = np.mean([turn[name] for turn in turns], axis=0)
         found |= {name: seconds, f"{name}, processor": processor}
     if comm.rank == 0:
         print(json.dumps(found), flush=True)

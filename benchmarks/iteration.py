@@ -1,11 +1,12 @@
 """An iteration of the program beside the same agents in one process, and beside parts of itself.
 
-    python benchmarks/iteration.py [--agents 10] [--repeats 7] [--iterations 40]
+    python benchmarks/iteration.py [--agents 10] [--repeats 7] [--iterations 10]
 
 Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
 shared memory and over messages, SE without any exchange, and GT over both; (b) a simulation of the
-same ten agents in one process with the same gradients, with one and with two threads.  Prints the
-ratios of each repetition's seconds per iteration: median and spread, as JSON and as a table.
+same ten agents in one process with the same gradients, with one and with two threads, as many
+iterations as the job does of each variant.  Prints the ratios of each repetition's seconds per
+iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import click
 import torch
 from reporting import report, spread
-from workload import TEN, algorithm, ring, task
+from workload import TEN, TURNS, algorithm, ring, task
 
 from sundsbo_mpi.heap import keep_freed_memory
 
@@ -66,7 +67,7 @@ def measure(agents: int, iterations: int) -> dict[str, float]:
     """Run everything once, each in processes of its own."""
     found = launch(agents, iterations)
     for threads, name in ((1, "one thread"), (2, "two threads")):
-        words = [sys.executable, __file__, "--threads", threads, "--iterations", iterations]
+        words = [sys.executable, __file__, "--threads", threads, "--iterations", TURNS * iterations]
         found[name] = read(words)
     return found
 
@@ -90,7 +91,7 @@ def read(words: list[object]) -> Any:
 @click.command()
 @click.option("--agents", default=TEN, show_default=True)
 @click.option("--repeats", default=7, show_default=True)
-@click.option("--iterations", default=40, show_default=True)
+@click.option("--iterations", default=10, show_default=True, help="Of a turn in the job.")
 @click.option("--threads", type=int, help="Only simulate in this process, with so many threads.")
 def main(agents: int, repeats: int, iterations: int, threads: int | None) -> None:
     """Compare seconds per iteration."""

@@ -25,6 +25,8 @@ from reporting import SETTINGS, report, spread
 HERE = Path(__file__).resolve()
 HOSTS_SH = HERE.with_name("hosts.sh")
 FIRST_BATCH, LARGEST_BATCH = 100, 4_000
+BALANCING = 5
+"""Corrections of the batch: a gradient does not take twice as long on twice the samples."""
 NETWORK = {
     "PRTE_MCA_plm_ssh_agent": str(HOSTS_SH),
     "PRTE_MCA_prte_if_include": "eth0",
@@ -51,9 +53,9 @@ class Bench:
         self.gossip = Gossip(self.comm, ring(self.comm.size), Clock())
         self.progress = Progress(self.gossip.progress)
         self.batch = FIRST_BATCH
-        exchange, gradient = self.seconds(self.exchange()), self.seconds(self.gradient())
-        scale = self.comm.bcast(exchange / gradient)
-        self.batch = int(min(max(10, FIRST_BATCH * scale), LARGEST_BATCH))
+        for _ in range(BALANCING):
+            scale = self.seconds(self.exchange()) / self.seconds(self.gradient())
+            self.batch = int(min(max(10, self.batch * scale), LARGEST_BATCH))
 
     def problem(self, technique: str) -> tuple:
         """Return a method with a technique for all variables, and a task with the batch."""

@@ -21,6 +21,8 @@ SAMPLES, EVALUATED, FEATURES, CLASSES = 5_000, 100, 784, 10
 TEN = 10
 Y = 238_510
 PAYLOAD = TEN * SAMPLES + 2 * Y
+TURNS = 4
+"""Of each variant in a job, so that what else the machine does meets all alike."""
 
 
 def shard(agent: int) -> Shard:
