@@ -17,9 +17,9 @@ import click
 import numpy as np
 import torch
 from mpi4py import MPI
-from workload import TURNS, algorithm, ring, task
+from workload import TURNS, WARM_UP, algorithm, ring, task
 
-from sundsbo_mpi.agent import Agent, Observer
+from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
@@ -35,13 +35,13 @@ VARIANTS = {
     "gt shared": ("sun-dsbo-gt", "shared"),
     "gt messages": ("sun-dsbo-gt", "persistent"),
 }
-WARM_UP = 10
-"""Iterations over the same links before those that are measured, as the simulation has some: plans,
-windows and pages are made in the first ones, once in a run."""
 
 
 class Alone(Gossip):
-    """Neighbours that are never asked: what is sent comes back as it is."""
+    """Neighbours that are never asked: what is sent comes back as it is.
+
+    The word on whether to go on is exchanged all the same.
+    """
 
     def post(self, outgoing: Outgoing) -> None:
         """Keep the message."""
@@ -69,11 +69,28 @@ def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
     )
 
 
-def measure(comm: MPI.Intracomm, one: Agent) -> tuple[float, float]:
+class Standing(Observer):
+    """Remembers where the agent stands."""
+
+    at: Position
+
+    def stand(self, at: Position) -> None:
+        """Remember it."""
+        self.at = at
+
+
+def warmed(one: Agent) -> Position:
+    """Do the first iterations; return where to go on, with no iteration done."""
+    standing = Standing()
+    replace(one, iterations=WARM_UP).run(standing)
+    return standing.at._replace(done=0)
+
+
+def measure(comm: MPI.Intracomm, one: Agent, begin: Position) -> tuple[float, float]:
     """Run all iterations; return seconds of an iteration and the agents' mean processor seconds."""
     comm.Barrier()
     began, worked = time.perf_counter(), time.process_time()
-    one.run(Observer())
+    one.run(Observer(), begin)
     worked = time.process_time() - worked
     comm.Barrier()
     elapsed = time.perf_counter() - began
@@ -91,9 +108,11 @@ def main(iterations: int, only: tuple[str, ...]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
-    for one in agents.values():
-        measure(comm, replace(one, iterations=WARM_UP))
-    turns = [{name: measure(comm, one) for name, one in agents.items()} for _ in range(TURNS)]
+    begin = {name: warmed(one) for name, one in agents.items()}
+    turns = [
+        {name: measure(comm, one, begin[name]) for name, one in agents.items()}
+        for _ in range(TURNS)
+    ]
     for one in agents.values():
         one.close()
     found = {}

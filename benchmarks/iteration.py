@@ -1,9 +1,9 @@
 """An iteration of the program beside the same agents in one process, and beside parts of itself.
 
-    python benchmarks/iteration.py [--agents 10] [--repeats 7] [--iterations 10]
+    python benchmarks/iteration.py [--repeats 7] [--iterations 10]
 
 Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
-shared memory and over messages, SE without any exchange, and GT over both; (b) a simulation of the
+shared memory and over messages, SE without messages, and GT over both; (b) a simulation of the
 same ten agents in one process with the same gradients, with one and with two threads, as many
 iterations as the job does of each variant.  Prints the ratios of each repetition's seconds per
 iteration: median and spread, as JSON and as a table.
@@ -21,12 +21,11 @@ from typing import Any
 
 import click
 import torch
-from reporting import report, spread
-from workload import TEN, TURNS, algorithm, ring, task
+from reporting import SETTINGS, report, spread
+from workload import TEN, TURNS, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.heap import keep_freed_memory
 
-WARM_UP = 10
 HERE = Path(__file__).resolve().parent
 RATIOS = {
     "SE / one process, one thread": ("se shared", "one thread"),
@@ -63,9 +62,9 @@ def simulate(iterations: int, threads: int) -> float:
     return (time.perf_counter() - began) / iterations
 
 
-def measure(agents: int, iterations: int) -> dict[str, float]:
+def measure(iterations: int) -> dict[str, float]:
     """Run everything once, each in processes of its own."""
-    found = launch(agents, iterations)
+    found = launch(TEN, iterations)
     for threads, name in ((1, "one thread"), (2, "two threads")):
         words = [sys.executable, __file__, "--threads", threads, "--iterations", TURNS * iterations]
         found[name] = read(words)
@@ -81,24 +80,20 @@ def launch(agents: int, iterations: int, *more: str) -> dict[str, float]:
 
 def read(words: list[object]) -> Any:
     """Run a program, one thread per process unless it asks for more; read the JSON it prints."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [str(w) for w in words], check=True, stdout=subprocess.PIPE, text=True, env=environment
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    said = subprocess.check_output(list(map(str, words)), text=True, env=os.environ | SETTINGS)
+    return json.loads(said.splitlines()[-1])
 
 
 @click.command()
-@click.option("--agents", default=TEN, show_default=True)
 @click.option("--repeats", default=7, show_default=True)
 @click.option("--iterations", default=10, show_default=True, help="Of a turn in the job.")
 @click.option("--threads", type=int, help="Only simulate in this process, with so many threads.")
-def main(agents: int, repeats: int, iterations: int, threads: int | None) -> None:
+def main(repeats: int, iterations: int, threads: int | None) -> None:
     """Compare seconds per iteration."""
     if threads:
         print(json.dumps(simulate(iterations, threads)))
         return
-    rounds = [measure(agents, iterations) for _ in range(repeats)]
+    rounds = [measure(iterations) for _ in range(repeats)]
     found = {name: spread([r[a] / r[b] for r in rounds]) for name, (a, b) in RATIOS.items()}
     used = dict.fromkeys(name for pair in RATIOS.values() for name in pair)
     milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in rounds]) for name in used}

@@ -2,9 +2,10 @@
 
     python benchmarks/memory.py [--agents 2] [--iterations 10000]
 
-One MPI job of SUN-DSBO-GT on hyper-cleaning at the paper's size.  Reports, for the agent that needs
-most: the peak after the imports, the memory of its data, the peak of the run above both as a number
-of vectors of length d_x + 2 d_y, and what the last nine tenths of the iterations added.
+One MPI job of SUN-DSBO-GT on hyper-cleaning at the paper's size.  Reports, over the
+agents: the peak after the imports, the memory with the program and its data, the peak of the run
+above that as a number of vectors of length d_x + 2 d_y, and what the last nine tenths of the
+iterations added.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from reporting import SETTINGS, report, spread
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
+    from sundsbo_mpi.topology import Weights
+
 HERE = Path(__file__).resolve()
-IMPORTS = "import torch, mpi4py.MPI, h5py"
 UNITS = {"imports": "MB, imports alone", "start": "MB, program and data", "peak": "MB, peak"}
 MEGABYTE = 1024**2
 
@@ -43,7 +50,28 @@ def inside(iterations: int) -> None:
     from mpi4py import MPI
 
     found = {"imports": peak()}
-    from workload import PAYLOAD, algorithm, ring, task
+    from workload import PAYLOAD, ring, task
+
+    from sundsbo_mpi.heap import keep_freed_memory
+
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    comm = MPI.COMM_WORLD
+    weights = comm.bcast(ring(comm.size) if comm.rank == 0 else None)  # as a run hands them out
+    problem = task(comm.rank)
+    found |= {"start": resident(), "vector": PAYLOAD * 4 / MEGABYTE}
+    seen = run(comm, weights, problem, iterations)
+    found |= {"peak": peak(), "growth": seen[iterations - 1] - seen[iterations // 10]}
+    everyone = comm.gather(found)
+    if everyone is not None:
+        print(json.dumps(everyone), flush=True)
+
+
+def run(
+    comm: MPI.Intracomm, weights: Weights, problem: HyperCleaning, iterations: int
+) -> dict[int, float]:
+    """Run one agent; return its resident memory in MB after a tenth and at the end."""
+    from workload import algorithm
 
     from sundsbo_mpi.agent import Agent, Observer
     from sundsbo_mpi.clock import Clock
@@ -51,21 +79,6 @@ def inside(iterations: int) -> None:
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.ranks.control import Control
 
-    torch.set_num_threads(1)
-    comm, clock = MPI.COMM_WORLD, Clock()
-    tally = Tally(comm)
-    problem = task(comm.rank)
-    found |= {"start": resident(), "vector": PAYLOAD * 4 / MEGABYTE}
-    one = Agent(
-        task=problem,
-        algorithm=algorithm("sun-dsbo-gt", comm.size, iterations),
-        gossip=Gossip(comm, ring(comm.size), clock),
-        tally=tally,
-        control=Control(tally),
-        clock=clock,
-        iterations=iterations,
-        eval_every=iterations,
-    )
     seen = {}
 
     class Onlooker(Observer):
@@ -73,12 +86,20 @@ def inside(iterations: int) -> None:
             if done in (iterations // 10, iterations - 1):
                 seen[done] = resident()
 
+    tally, clock = Tally(comm), Clock()
+    one = Agent(
+        task=problem,
+        algorithm=algorithm("sun-dsbo-gt", comm.size, iterations),
+        gossip=Gossip(comm, weights, clock),
+        tally=tally,
+        control=Control(tally),
+        clock=clock,
+        iterations=iterations,
+        eval_every=iterations,
+    )
     one.run(Onlooker())
     one.close()
-    found |= {"peak": peak(), "growth": seen[iterations - 1] - seen[iterations // 10]}
-    everyone = comm.gather(found)
-    if everyone is not None:
-        print(json.dumps(everyone), flush=True)
+    return seen
 
 
 @click.command()

@@ -47,8 +47,10 @@ class Bench:
         from sundsbo_mpi.clock import Clock
         from sundsbo_mpi.comm.gossip import Gossip
         from sundsbo_mpi.comm.progress import Progress
+        from sundsbo_mpi.heap import keep_freed_memory
 
         torch.set_num_threads(1)
+        keep_freed_memory()
         self.comm, self.iterations = MPI.COMM_WORLD, iterations
         self.gossip = Gossip(self.comm, ring(self.comm.size), Clock())
         self.progress = Progress(self.gossip.progress)
@@ -56,6 +58,8 @@ class Bench:
         for _ in range(BALANCING):
             scale = self.seconds(self.exchange()) / self.seconds(self.gradient())
             self.batch = int(min(max(10, self.batch * scale), LARGEST_BATCH))
+        if self.batch == LARGEST_BATCH and self.comm.rank == 0:
+            print("the exchange takes longer than any gradient here", file=sys.stderr, flush=True)
 
     def problem(self, technique: str) -> tuple:
         """Return a method with a technique for all variables, and a task with the batch."""

@@ -3,8 +3,8 @@
     python benchmarks/scaling.py [--agents 10 --agents 64] [--repeats 5] [--iterations 10]
 
 SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shared, so that only
-processor time can tell what an agent costs.  Jobs of all sizes take turns; prints each size beside
-the first one of its repetition.
+processor time can tell what an agent costs; it includes that of waiting.  Jobs of all sizes take
+turns; prints each size beside the first one of its repetition.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.lazily import importer
+from sundsbo_mpi.lazily import importer, names
 
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.world import start_mpi
@@ -42,9 +42,5 @@ _HOMES = {
 }
 """The module that each name comes from; none of them imports mpi4py.MPI, which would start MPI."""
 
-
 __getattr__ = importer(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = names(__name__, __all__)

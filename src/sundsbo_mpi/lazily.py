@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -21,3 +22,13 @@ def importer(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
 
     return find
+
+
+def names(package: str, offered: Sequence[str]) -> Callable[[], list[str]]:
+    """Return the ``__dir__`` of a package, with the names that are not imported yet.
+
+    Args:
+        package: The package's ``__name__``.
+        offered: Its ``__all__``.
+    """
+    return lambda: sorted({*vars(sys.modules[package]), *offered})

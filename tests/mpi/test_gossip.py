@@ -15,6 +15,7 @@ from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports import messages
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.errors import AgreedError
+from sundsbo_mpi.outgoing import Difference, Outgoing
 from sundsbo_mpi.topology import Weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
@@ -133,11 +134,14 @@ def test_the_average_is_kept_and_reached(comm, connect):
     np.testing.assert_allclose(v.numpy(), mean, atol=1e-12)
 
 
-def test_rounding_is_repeatable(comm, connect):
-    """Terms are added in a fixed order, so two runs agree bit for bit."""
-    v = (numbers(comm.rank, 500, torch.float32),)
-    first, second = (connect(dense("complete", comm.size)).average(v)[0] for _ in range(2))
-    assert torch.equal(first, second)
+def test_a_difference_is_averaged_as_if_it_had_been_computed_before(comm, connect):
+    gossip = connect(dense("ring", comm.size))
+    a, b = (numbers(comm.rank, 501, torch.float32, salt) for salt in (0, 1))
+    gossip.post(Outgoing((a[:7], Difference(a, 0.3, b), b)))
+    written = gossip.collect()
+    computed = gossip.average((a[:7], a.sub(b, alpha=0.3), b))
+    for one, other in zip(written, computed, strict=True):
+        assert torch.equal(one, other)
 
 
 def test_not_a_number_is_not_hidden(comm, connect):

@@ -12,13 +12,14 @@ def vectors(count, length, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("c", [1, 1.0, 0.1, -3.7])
-def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c):
+@pytest.mark.parametrize("offset", [1, 3, 8, 64])
+def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c, offset):
     """Wherever in the message it begins, also where no vector register would."""
     for length in (1, 7, 64, 1001, 50_003):
         a, b = vectors(2, length, dtype)
-        first = vectors(1, 3, dtype)[0]
+        first = vectors(1, offset, dtype)[0]
         outgoing = Outgoing((first, Difference(a, c, b), a))
-        message = torch.full((3 + 2 * length,), float("nan"), dtype=dtype)
+        message = torch.full((offset + 2 * length,), float("nan"), dtype=dtype)
         outgoing.write(message.split_with_sizes(outgoing.lengths))
         assert torch.equal(message, torch.cat((first, a.sub(b, alpha=c), a)))
         assert torch.equal(message, torch.cat(outgoing.tensors))

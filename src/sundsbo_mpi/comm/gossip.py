@@ -67,10 +67,14 @@ class Gossip:
     Args:
         comm: A communicator with one rank per agent, rank i being agent i.
         mixing: The matrices W_k, the same on all ranks.
-        clock: Where the seconds of pack, wait and mix are added.
+        clock: Where the seconds of pack, post, wait and mix are added.
         wires: What the messages shall travel over.
 
-    Making one, ``average`` and ``close`` are collective.
+    Making one, ``average`` and ``close`` are collective; so is ``post`` where it is the first of
+    its length, dtype and device, since the exchange is planned then.
+
+    Raises (``post`` and ``average``, on all ranks):
+        AgreedError: such messages are too long for the transport.
     """
 
     def __init__(

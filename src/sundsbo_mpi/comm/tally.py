@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 32
-"""Agents that tell each other a word directly: one step from all to all, so that it has long come
-when it is wanted, where a sum by MPI takes several, each begun only in somebody's next call.  The
-messages grow as the square of the agents; from 64 on that took as long, on two cores."""
+"""Agents that tell each other a word directly.  In Open MPI 5 that is one step from all to all,
+long over when the word is wanted, where a reduction takes several, each begun only in somebody's
+next call.  The messages grow as the square of the agents: 64 on two cores gained nothing."""
 SETTLED_AFTER = 8
 """Sums; MPICH 5 was seen to change after the fourth."""
 
@@ -64,12 +64,13 @@ class Tally:
 
     def smallest_soon(self, value: int) -> Callable[[], int]:
         """Start to find the smallest of the agents' integers; what is returned waits for it."""
+        few = self.agents <= FEW
         # One array, kept by what is returned: mpi4py alone would let go of the part that is sent.
-        words = np.full(1 + self.agents, value, dtype=np.int64)
-        if self.agents <= FEW:
+        words = np.full(1 + (self.agents if few else 1), value, dtype=np.int64)
+        if few:
             request = self._comm.Iallgather(words[:1], words[1:])
         else:
-            request = self._comm.Iallreduce(words[:1], words[1:2], MPI.MIN)
+            request = self._comm.Iallreduce(words[:1], words[1:], MPI.MIN)
         self._waiting.keep(request)
 
         def finish() -> int:

@@ -1,14 +1,14 @@
 """Who talks to whom and with which weight: building, checking, reading and writing W.
 
 What ``__all__`` names is imported when it is first asked for: a rank that is handed its weights
-makes none, and so need not load SciPy, which takes a sixth of a second of every rank.
+makes none, and over weights that do not change need not load SciPy.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.lazily import importer
+from sundsbo_mpi.lazily import importer, names
 
 if TYPE_CHECKING:
     from sundsbo_mpi.topology.builders import BUILDERS
@@ -63,3 +63,4 @@ _HOMES = {
 }
 
 __getattr__ = importer(__name__, _HOMES)
+__dir__ = names(__name__, __all__)

@@ -7,6 +7,7 @@ The paper assumes W non-negative, symmetric and doubly stochastic with eigenvalu
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+@dataclass(frozen=True, init=False, eq=False)
 class Weights(Mixing):
     """A valid weight matrix: agent i replaces v_i by Σ_j w_ij v_j in a round of gossip.
 
@@ -36,13 +38,16 @@ class Weights(Mixing):
             the sentence names the worst row or entry.
     """
 
-    def __init__(self, matrix: csr_array, name: str) -> None:
+    name: str
+    _rows: Rows = field(repr=False)
+
+    def __init__(self, matrix: csr_array | NDArray[Any], name: str) -> None:
         from sundsbo_mpi.topology.checks import canonical, require_contraction, require_structure
 
         exact, tolerance = canonical(matrix, name)
         require_structure(exact, name, tolerance)
-        self.name = name
-        self._rows = Rows(exact.indptr, exact.indices, exact.data)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "_rows", Rows(exact.indptr, exact.indices, exact.data))
         require_contraction(self.rho, self.lambda_min, name)
 
     def __getstate__(self) -> dict[str, Any]:
