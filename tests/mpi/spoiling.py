@@ -36,6 +36,6 @@ def spoil(plans):
             received = exchange._rows
         else:
             messages = [route for route in exchange._routes if not isinstance(route, Shared)]
-            received = [row for route in messages for row in route.arrived().values()]
+            received = [row for route in messages for row in route.arrived(0).values()]
         for row in received:
             row.fill_(torch.nan)

@@ -86,7 +86,7 @@ class Gossip:
         self._exchanges: dict[tuple[int, torch.dtype, torch.device], Exchange] = {}
         self._posted: Posted | None = None
         none = np.zeros(len(self.neighbours), dtype=np.int64)
-        self.traffic = Traffic(0, 0, none, none.copy())
+        self._traffic, self._bytes = Traffic(0, 0, none, none.copy()), 0
         self._take(0)
 
     def turn_to(self, k: int) -> None:
@@ -96,6 +96,7 @@ class Gossip:
                 self._take(k)
 
     def _take(self, k: int) -> None:
+        self._count()
         self._turn = self._mixing.turn(k)
         self._links = self._mixing.links(self._agent, k)
         self._active = np.isin(self.neighbours, self._links.destinations)
@@ -109,9 +110,21 @@ class Gossip:
         with self._clock("post"):
             exchange.start(self._links)
         self._posted = Posted(exchange, lengths, outgoing.decode)
-        self.traffic.rounds += 1
-        self.traffic.messages += len(self._links.destinations)
-        self.traffic.bytes_to += exchange.own.nbytes * self._active
+        self._traffic.rounds += 1
+        self._traffic.messages += len(self._links.destinations)
+        self._bytes += exchange.own.nbytes
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has been sent until now."""
+        self._count()
+        return self._traffic
+
+    def _count(self) -> None:
+        """Enter what was sent to each receiver over the present links."""
+        if self._bytes:
+            self._traffic.bytes_to += self._bytes * self._active
+            self._bytes = 0
 
     def progress(self) -> bool:
         """Test once whether ``collect`` would find all messages there, which helps MPI along.

@@ -38,7 +38,7 @@ class Patient:
 
     def all(self, requests: Sequence[MPI.Request]) -> None:
         """Wait for all at once."""
-        MPI.Request.Waitall(list(requests))
+        MPI.Request.Waitall(requests)
 
 
 class Watchful:

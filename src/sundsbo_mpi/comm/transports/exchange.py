@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 class Route(Protocol):
     """Carries the messages between an agent and some of its neighbours."""
 
-    def start(self, slot: int, links: Links) -> list[MPI.Request]:
+    def start(self, slot: int, links: Links) -> Sequence[MPI.Request]:
         """Let the message in a slot go; return the requests that bring the neighbours' messages."""
 
-    def arrived(self) -> Mapping[int, Tensor]:
-        """Return the messages by their senders, once all requests are complete."""
+    def finish(self) -> None:
+        """Hear that all requests are complete."""
+
+    def arrived(self, slot: int) -> Mapping[int, Tensor]:
+        """Return by sender where messages lie, in all rounds of a slot over the last links."""
 
     def close(self) -> None:
         """Free what MPI holds; collective."""
@@ -80,10 +83,15 @@ class Exchange:
         self._slot = 0
         self.packed = self.own = slots[0]
         self._running: Sequence[MPI.Request] = ()
+        self._links: Links | None = None
+        self._lying: dict[int, Sequence[Tensor]] = {}
+        """By slot, where the neighbours' messages lie in its rounds over these links."""
 
     def start(self, links: Links) -> None:
         """Send ``packed`` to the links' destinations and await what their sources send."""
-        self._links, self.own = links, self.packed
+        if links is not self._links:
+            self._links, self._lying = links, {}
+        self.own = self.packed
         self._running = [r for route in self._routes for r in route.start(self._slot, links)]
 
     def over(self) -> bool:
@@ -98,13 +106,21 @@ class Exchange:
     def finish(self) -> None:
         """Wait for the messages of all sources."""
         self._waiting.all(self._running)
-        found = {j: m for route in self._routes for j, m in route.arrived().items()}
-        self.arrived = [found[j] for j in self._links.sources]
+        for route in self._routes:
+            route.finish()
+        if self._slot not in self._lying:
+            self._lying[self._slot] = self._found()
+        self.arrived = self._lying[self._slot]
         self._slot = (self._slot + 1) % len(self._slots)
         self.packed = self._slots[self._slot]
+
+    def _found(self) -> list[Tensor]:
+        assert self._links is not None
+        found = {j: m for route in self._routes for j, m in route.arrived(self._slot).items()}
+        return [found[j] for j in self._links.sources]
 
     def close(self) -> None:
         """Free requests and windows; nothing that was read here may be read any more."""
         for route in self._routes:
             route.close()
-        self.arrived = ()
+        self.arrived, self._lying = (), {}

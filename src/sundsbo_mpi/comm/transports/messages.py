@@ -98,7 +98,10 @@ class Collective:
         """Start the collective."""
         return [self._graph.Ineighbor_alltoallv(*self._specified[slot])]
 
-    def arrived(self) -> Mapping[int, Tensor]:
+    def finish(self) -> None:
+        """Do nothing: the messages lie in buffers of this agent alone."""
+
+    def arrived(self, slot: int) -> Mapping[int, Tensor]:
         """Return the rows of the receive buffer by sender."""
         return self._arrived
 
@@ -159,7 +162,10 @@ class OneByOne:
         receivers = [j for j in links.destinations if j in self._peers]
         return requests + [self._comm.Isend(self._outgoing[slot], j) for j in receivers]
 
-    def arrived(self) -> Mapping[int, Tensor]:
+    def finish(self) -> None:
+        """Do nothing: the messages lie in buffers of this agent alone."""
+
+    def arrived(self, slot: int) -> Mapping[int, Tensor]:
         """Return the receive buffers by sender."""
         return self._arrived
 

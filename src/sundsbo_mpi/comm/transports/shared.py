@@ -143,20 +143,18 @@ class Shared:
         self._slots = {j: window.slots(place) for j, place in places.items()}
         self._before: Links | None = None
         self._tokens: list[MPI.Prequest] = []
-        self._arrived: dict[int, Tensor] = {}
 
-    def start(self, slot: int, links: Links) -> list[MPI.Request]:
+    def start(self, slot: int, links: Links) -> Sequence[MPI.Request]:
         """Tell the neighbours that the slot is filled and those read last are free."""
         self._window.sync()
         before, self._before = self._before or links, links
-        self._arrived = {j: self._slots[j][slot] for j in links.sources if j in self._places}
         if not self._steady:
             return self._exchange(before, links)
         if not self._tokens:
             self._tokens = self._plan(links)
         if self._tokens:
             MPI.Prequest.Startall(self._tokens)
-        return list(self._tokens)
+        return self._tokens
 
     def _exchange(self, before: Links, links: Links) -> list[MPI.Request]:
         awaited = self._at(links.sources, before.destinations)
@@ -172,16 +170,21 @@ class Shared:
     def _at(self, *agents: Sequence[int] | Mapping[int, float]) -> list[int]:
         return [self._places[j] for j in sorted(set().union(*agents)) if j in self._places]
 
-    def arrived(self) -> Mapping[int, Tensor]:
-        """Return the neighbours' own slots, to be read only."""
+    def finish(self) -> None:
+        """See what the neighbours wrote."""
         self._window.sync()
-        return self._arrived
+
+    def arrived(self, slot: int) -> Mapping[int, Tensor]:
+        """Return the neighbours' own slots, to be read only."""
+        assert self._before is not None
+        sources = self._before.sources
+        return {j: self._slots[j][slot] for j in sources if j in self._places}
 
     def close(self) -> None:
         """Free the tokens' requests and take the window away."""
         for request in self._tokens:
             request.Free()
-        self._slots, self._arrived = {}, {}
+        self._slots = {}
         self._window.close()
 
 
