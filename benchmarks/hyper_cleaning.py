@@ -26,7 +26,7 @@ from sundsbo_mpi.runfile import read_run
 ROOT = Path(__file__).resolve().parents[1]
 PRESET = ("--preset", "paper/hyper-cleaning")
 FASHION = ("--dataset", "fashion-mnist")
-SETTINGS = {
+RUNS = {
     "digits": (),
     "fashion H=0.1": (*FASHION, "--set", "task.heterogeneity=0.1"),
     "fashion H=1": (*FASHION, "--set", "task.heterogeneity=1"),
@@ -64,15 +64,15 @@ def measure(arguments: tuple[str, ...], seed: int, folder: Path) -> dict[str, fl
 @click.command()
 @click.option("--data-dir", help="Where Fashion-MNIST is.")
 @click.option("--seeds", default=3, show_default=True)
-@click.option("--only", multiple=True, type=click.Choice(list(SETTINGS)))
+@click.option("--only", multiple=True, type=click.Choice(list(RUNS)))
 def main(data_dir: str | None, seeds: int, only: tuple[str, ...]) -> None:
     """Run the settings over the seeds."""
     where = ("--data-dir", data_dir) if data_dir else ()
     results = {}
     with TemporaryDirectory() as folder:
-        for name in only or SETTINGS:
+        for name in only or RUNS:
             extra = () if name == "digits" else where
-            runs = [measure((*SETTINGS[name], *extra), s, Path(folder)) for s in range(seeds)]
+            runs = [measure((*RUNS[name], *extra), s, Path(folder)) for s in range(seeds)]
             results[name] = {m: [run[m] for run in runs] for m in runs[0]}
     print(json.dumps(results))
     table = Table("setting", "metric", "mean", "standard deviation", "seeds")

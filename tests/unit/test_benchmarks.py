@@ -56,7 +56,7 @@ def test_hyper_cleaning_finds_what_it_starts(monkeypatch, tmp_path):
         wall_s=np.array([0.0, 1.0, 5.0]),
     )
     monkeypatch.setattr(module, "read_run", lambda _path: run)
-    found = module.measure(module.SETTINGS["digits"], 0, tmp_path)
+    found = module.measure(module.RUNS["digits"], 0, tmp_path)
     assert (found["weight_gap@100"], found["weight_gap@500"]) == (2.0, 3.0)
     assert (found["largest_invariant"], found["wall_s"]) == (1e-7, 5.0)
     (words,) = started
@@ -97,7 +97,7 @@ def test_iterations_are_compared_within_their_repetition(monkeypatch):
     module = benchmark("iteration")
     slow, fast = (dict.fromkeys(used(module), scale * 0.01) for scale in (4, 1))
     rounds = iter([{**slow, "se shared": 0.02}, {**fast, "se shared": 0.02}])
-    monkeypatch.setattr(module, "measure", lambda agents, iterations: next(rounds))
+    monkeypatch.setattr(module, "measure", lambda iterations: next(rounds))
     found = figures(module, ["--repeats", "2"])
     assert found["SE / one process, one thread"] == {
         "median": 1.25, "min": 0.5, "max": 2.0, "repeats": 2
