@@ -106,7 +106,9 @@ def test_agent_0_stays_whatever_the_sizes(sizes, home):
 def test_what_is_said():
     ring, in_turn = BUILDERS["ring"](6), [0, 1, 0, 1, 0, 1]
     order = tuple(range(6))
-    assert assigned(ring, [0] * 6, place=True) == (order, None)
+    assert assigned(ring, [0] * 6, place=False) == (order, None)
+    said = "placement: there is one node, which no link leaves"
+    assert assigned(ring, [0] * 6, place=True) == (order, said)
     agents, said = assigned(ring, in_turn, place=False)
     assert agents == order
     assert said == "6 of 6 links cross nodes; --place looks for a better placement"

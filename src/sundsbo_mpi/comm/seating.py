@@ -40,12 +40,12 @@ def seat(
 def assigned(
     mixing: Mixing, nodes: Sequence[int], *, place: bool
 ) -> tuple[tuple[int, ...], str | None]:
-    """Return the agent of every rank, and how many links cross nodes where there are several."""
+    """Return the agent of every rank, and how many links cross nodes where that is worth a word."""
     from sundsbo_mpi.topology.grouping import crossing, grouped
 
     in_order = tuple(range(mixing.agents))
     if len(set(nodes)) == 1:
-        return in_order, None
+        return in_order, "placement: there is one node, which no link leaves" if place else None
     if not mixing.matrices:
         said = "placement: all agents are linked in turn, so that no placement is better"
         return in_order, said if place else None
