@@ -34,6 +34,8 @@ from sundsbo_mpi.runfile import RunData, read_final, read_run
 
 CLEANING = ("sun-dsbo-se", "sun-dsbo-gt")
 METHODS = ("sun-dsbo-gt", "sparkle-ed", "d-soba", "ma-dsbo", "mdbo")
+FORMS = ("wire=bf16", "compressor=top-k", "compressor=random-k", "private=true")
+OVERLAPPED = ("--algorithm", "sun-dsbo-dgd", "--overlap", "always")
 QUADRATIC = ("--task", "quadratic", "--dtype", "float64")
 LARGER = (*QUADRATIC, "--set", "task.d_x=200", "--set", "task.d_y=400", "--save-final")
 """Messages that MPI moves in another way than short ones."""
@@ -110,12 +112,12 @@ def agree(programs: Programs, tolerance: float, *words: str) -> Check:
     return Check(worst <= tolerance and bytes_too, said)
 
 
-def clean(programs: Programs, method: str, times: dict[str, list[float]]) -> Check:
+def clean(programs: Programs, times: dict[str, list[float]], name: str, *words: str) -> Check:
     """Compare the device with the CPU on hyper-cleaning of digits, and note the seconds."""
-    words = ("--dataset", "digits", "--algorithm", method)
+    words = ("--dataset", "digits", *words)
     run, known = (read_run(programs.run(device, *words)) for device in (programs.device, "cpu"))
-    times[f"{method}, {programs.device}, s per iteration"] = seconds(run)
-    times[f"{method}, beside it the CPU"] = seconds(known)
+    times[f"{name}, {programs.device}, s per iteration"] = seconds(run)
+    times[f"{name}, beside it the CPU"] = seconds(known)
     gap, bytes_too = points(run, known), same_bytes(run, known)
     said = f"{gap:.2f} points apart, allowed {POINTS}; bytes {'equal' * bytes_too or 'differ'}"
     return Check(gap <= POINTS and bytes_too, said)
@@ -172,7 +174,12 @@ def all_checks(programs: Programs, times: dict[str, list[float]]) -> dict[str, C
             for m in METHODS
         },
         "quadratic, compressed": partial(agree, programs, COMPRESSED_TOLERANCE, *packed),
-        **{f"digits, {m}": partial(clean, programs, m, times) for m in CLEANING},
+        "quadratic, overlapped": partial(agree, programs, TOLERANCE, *OVERLAPPED),
+        **{f"digits, {m}": partial(clean, programs, times, m, "--algorithm", m) for m in CLEANING},
+        **{
+            f"digits, {form}": partial(clean, programs, times, form, "--set", f"algorithm.{form}")
+            for form in FORMS
+        },
         **{f"transport {t}": partial(transported, programs, staged, t) for t in TRANSPORTS},
         "--gpu-direct": partial(direct, programs, staged),
         "bench": partial(benched, programs),
