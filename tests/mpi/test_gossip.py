@@ -144,6 +144,13 @@ def test_a_difference_is_averaged_as_if_it_had_been_computed_before(comm, connec
         assert torch.equal(one, other)
 
 
+def test_rounding_is_repeatable(comm, connect):
+    """Terms are added in a fixed order, so two runs agree bit for bit."""
+    v = (numbers(comm.rank, 500, torch.float32),)
+    first, second = (connect(dense("complete", comm.size)).average(v)[0] for _ in range(2))
+    assert torch.equal(first, second)
+
+
 def test_not_a_number_is_not_hidden(comm, connect):
     W = dense("star", comm.size)
     v = torch.ones(3)
