@@ -61,8 +61,8 @@ def command(
     one round of two (semi- and non-ATC GT).
 
     To put the OSU benchmarks beside it, start their 'osu_neighbor_alltoallv' on as many ranks,
-    placed alike and with as many neighbours each, and compare its average latency with the exchange
-    of mpi-blocking at the same size.
+    placed alike, with '-N graph:FILE' and the same links, a line 'sender,receiver' each, and
+    compare its average latency with the exchange of mpi-blocking at the same size.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     require_integer("--repeats", others["repeats"], 1)
     checked = {"sizes": _sizes(sizes), "reading": reading, **others}
