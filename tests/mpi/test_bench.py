@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from contextlib import ExitStack
 
 import numpy as np
@@ -20,6 +21,7 @@ from sundsbo_mpi.bench.timing import Case, interleaved
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.bare import NOBODY, BareExchange, BarePair, BareSum
+from sundsbo_mpi.comm.launcher import find_launcher
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports import TRANSPORTS, shared
 from sundsbo_mpi.errors import AgreedError
@@ -216,8 +218,17 @@ def test_the_routes_that_were_timed_are_told(ground, monkeypatch):
     assert any("no shared memory" in note for note in ground.carried.notes)
 
 
-def test_what_surrounds_a_bench_is_told(ground):
-    facts = about(BUILDERS["ring"](ground.tally.agents), REPEATS, Sizes(1, 2), {"auto": "wire"})
+def test_what_surrounds_a_bench_is_told(ground, monkeypatch):
+    monkeypatch.setenv("UCX_TLS", "tcp")
+    monkeypatch.setenv("MY_SECRET", "x")
+    monkeypatch.setenv("OMPI_MCA_initial_wdir", "/somewhere")
+    weights = BUILDERS["ring"](ground.tally.agents)
+    facts = about(weights, REPEATS, Sizes(1, 2), {"auto": "wire"})
+    assert facts["topology_sha256"] == weights.sha256
+    assert facts["launcher"] == find_launcher().name
+    told = json.loads(facts["environment"])
+    assert told["UCX_TLS"] == "tcp"
+    assert not told.keys() & {"MY_SECRET", "OMPI_MCA_initial_wdir"}
     assert json.loads(facts["transports"]) == {"auto": "wire"}
     assert (facts["repeats"], facts["payload_x"], facts["payload_y"]) == (REPEATS, 1, 2)
     assert facts["mpi_library"]
@@ -226,6 +237,9 @@ def test_what_surrounds_a_bench_is_told(ground):
     if where is not None:
         assert where["node"].tolist() == [rank % 2 for rank in range(ground.tally.agents)]
         assert set(where["device"]) == {"cpu"}
+        assert set(where["node_cores"]) == {os.cpu_count()}
+        own = core_ranges(ground.local.cores[ground.local.rank])
+        assert where["binding"].tolist()[0] == own
 
 
 def test_cores_are_written_as_ranges():

@@ -36,7 +36,8 @@ def found_bench():
             "host": np.array(["a", "a", "b", "b"]),
             "node": np.array([0, 0, 2, 2]),
             "device": np.array(["cpu"] * RANKS),
-            "cores": np.array(["0-1", "0-1", "0,2", "0,2"]),
+            "binding": np.array(["0-1", "0-1", "0,2", "0,2"]),
+            "node_cores": np.array([2, 2, 4, 4]),
         },
         edges=np.array([[0, 1], [1, 0], [1, 2], [2, 1]]),
         pairs={

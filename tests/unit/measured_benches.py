@@ -19,7 +19,7 @@ def series(factor=1.0, sizes=SIZES, ranks=4):
     return Series(median, 2 * median, 1.5 * seconds)
 
 
-def bench(factor=1.0, sizes=SIZES, cores=("0", "1", "0", "1"), **attributes):
+def bench(factor=1.0, sizes=SIZES, binding=("0", "1", "0", "1"), **attributes):
     """Return a bench of four ranks on two nodes in a ring."""
     about = {
         "created": "2026-11-28T05:00:00+00:00",
@@ -38,7 +38,8 @@ def bench(factor=1.0, sizes=SIZES, cores=("0", "1", "0", "1"), **attributes):
         ranks={
             "host": np.array(["a", "a", "b", "b"]),
             "device": np.array(["cpu"] * 4),
-            "cores": np.array(cores),
+            "binding": np.array(binding),
+            "node_cores": np.array([2, 2, 2, 2]),
             "node": np.array([0, 0, 2, 2]),
         },
         edges=np.array([[0, 1], [1, 0], [1, 2], [2, 1], [2, 3], [3, 2], [3, 0], [0, 3]]),

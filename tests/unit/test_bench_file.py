@@ -16,6 +16,7 @@ from sundsbo_mpi.bench.file import FORMAT, read_bench, write_bench
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.cli import predict
 from sundsbo_mpi.cli.bench import command as bench_command
+from sundsbo_mpi.cli.compare import command as compare
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.texttable import seconds, size
 from sundsbo_mpi.topology import BUILDERS, write_weights
@@ -60,6 +61,18 @@ def test_what_is_written_comes_back(path):
     model = found.model("auto", "host")
     assert model.ranks_per_node == 2
     assert model.links == {"same node": NEAR, "other node": FAR}
+
+
+def test_a_file_that_names_the_binding_cores_is_read(path):
+    with h5py.File(path, "a") as file:
+        file.move("ranks/binding", "ranks/cores")
+        del file["ranks/node_cores"]
+    found = read_bench(path)
+    assert found.ranks.keys() == {"host", "node", "device", "binding"}
+    assert found.ranks["binding"].tolist() == ["0-1", "0-1", "0,2", "0,2"]
+    words = ("--topology", "ring", "--agents", 4, "--model", path, "--algorithm", "sun-dsbo-se")
+    assert lines(predicted(*words), "sun-dsbo-se")
+    assert CliRunner().invoke(compare, [str(path)], catch_exceptions=False).exit_code == 0
 
 
 def test_nothing_is_left_beside_the_file(path):
@@ -133,7 +146,8 @@ def words(values):
         ("sizes", shorter),
         ("ranks/node", shorter),
         ("ranks/host", shorter),
-        ("ranks/cores", words),
+        ("ranks/binding", words),
+        ("ranks/node_cores", shorter),
         ("topology/edges", np.ravel),
         ("topology/edges", moved),
         ("pairs/second", moved),

@@ -94,13 +94,21 @@ def test_settings_and_environment_where_they_differ(compare):
     assert not lines(text, "torch")
 
 
+def test_binding_and_cores_where_they_differ(compare):
+    other = bench(2.0, binding=("0-7",) * 4)
+    other.ranks["node_cores"] = np.array([64, 64, 8, 8])
+    text = compare(bench(), other, width=200)
+    assert lines(text, "binding of a rank") == ["binding of a rank 0 (2 ranks), 1 (2 ranks) 0-7"]
+    assert lines(text, "cores of a node") == ["cores of a node 2 8 (2 ranks), 64 (2 ranks)"]
+
+
 def test_what_is_not_fair_is_said(compare):
     assert "warning" not in compare(bench(), bench(2.0))
     assert "in common are 4, 4000000 (bytes)" in compare(bench(), bench(2.0, sizes=(4, 4000000)))
     assert "in common are none" in compare(bench(), bench(2.0, sizes=(8,)))
     other = dataclasses.replace(bench(2.0), edges=bench().edges[:2])
     assert "warning: the networks differ" in compare(bench(), other)
-    crowded = bench(2.0, cores=("0-1", "0,1", "3", "3"))
+    crowded = bench(2.0, binding=("0-1", "0,1", "3", "3"))
     assert "while 2 ranks took turns on 1 core of one node" in " ".join(
         compare(bench(), crowded).split()
     )

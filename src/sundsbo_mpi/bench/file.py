@@ -3,11 +3,19 @@
 With n ranks, E directed edges, P pairs of neighbours, S message sizes and M methods:
 
 =============================================  =======  ======================================
-/ (attributes)                                          format, created, topology, mpi_library,
-                                                        repeats, payload_x, payload_y, version_...
+/ (attributes)                                          format; created; topology, topology_sha256;
+                                                        repeats; payload_x, payload_y; mpi_library;
+                                                        transports, JSON: what each travelled over;
+                                                        launcher; environment, JSON: the variables
+                                                        that begin as ``surroundings.TUNING``;
+                                                        version_...
 /sizes                                         (S,)     bytes of a message
-/ranks/<host|device|cores|node>                (n,)     where every rank ran; equal numbers of
+/ranks/<host|device|node>                      (n,)     where every rank ran; equal numbers of
                                                         node share memory
+/ranks/binding                                 (n,)     the cores that a rank could run on, such as
+                                                        0-3,8; ``cores`` in earlier files
+/ranks/node_cores                              (n,)     how many cores the rank's node has; earlier
+                                                        files lack it
 /topology/edges                                (E, 2)   sender, receiver
 /pairs/<first|second|latency_s|bandwidth>      (P,)     of each pair alone, both directions at once:
                                                         seconds of the shortest message, bytes per
@@ -152,7 +160,7 @@ def _read(file: h5py.File) -> Bench:
     return Bench(
         attributes=attributes,
         sizes=file["sizes"][()],
-        ranks={name: _values(values) for name, values in file["ranks"].items()},
+        ranks=_ranks(file["ranks"]),
         edges=file["topology/edges"][()],
         pairs={name: _values(values) for name, values in file["pairs"].items()},
         series=series,
@@ -163,6 +171,13 @@ def _read(file: h5py.File) -> Bench:
         ),
         checks=checks,
     )
+
+
+def _ranks(group: h5py.Group) -> dict[str, Array]:
+    """Return where the ranks ran; earlier files name their binding ``cores``."""
+    return {
+        "binding" if name == "cores" else name: _values(values) for name, values in group.items()
+    }
 
 
 def _groups(group: Any, depth: int) -> list[tuple[str, ...]]:

@@ -39,7 +39,7 @@ def render_bench(bench: Bench) -> RenderableType:
 def _facts(bench: Bench) -> Text:
     about, ranks = bench.attributes, bench.ranks
     nodes = len(np.unique(ranks["node"]))
-    bound = ", ".join(dict.fromkeys(ranks["cores"].tolist()))
+    bound = ", ".join(dict.fromkeys(ranks["binding"].tolist()))
     return Text(
         f"{number_of(len(ranks['host']), 'rank')} on {number_of(nodes, 'node')} (cores {bound}); "
         f"{about['topology']}; {library(str(about['mpi_library']))}; {about['repeats']} repeats"

@@ -36,8 +36,8 @@ def check_shapes(bench: Bench) -> None:
     for values in (bench.edges, bench.pairs["first"], bench.pairs["second"]):
         if values.size and not 0 <= values.min() <= values.max() < ranks:
             raise ValueError(f"a link leads to a rank that is not among the {ranks}")
-    if odd := [text for text in bench.ranks["cores"] if not CORES.fullmatch(text)]:
-        raise ValueError(f"a rank has the cores {odd[0]!r}")
+    if odd := [text for text in bench.ranks["binding"] if not CORES.fullmatch(text)]:
+        raise ValueError(f"a rank is bound to the cores {odd[0]!r}")
 
 
 def _parts(bench: Bench) -> Iterator[Part]:
@@ -47,8 +47,10 @@ def _parts(bench: Bench) -> Iterator[Part]:
     yield "sizes", bench.sizes, INTEGERS, (sizes,)
     yield "topology/edges", bench.edges, INTEGERS, (len(np.atleast_1d(bench.edges)), 2)
     yield "ranks/node", bench.ranks["node"], INTEGERS, (ranks,)
-    for name in ("host", "device", "cores"):
+    for name in ("host", "device", "binding"):
         yield f"ranks/{name}", bench.ranks[name], TEXT, (ranks,)
+    if "node_cores" in bench.ranks:
+        yield "ranks/node_cores", bench.ranks["node_cores"], INTEGERS, (ranks,)
     for name in ("first", "second"):
         yield f"pairs/{name}", bench.pairs[name], INTEGERS, (pairs,)
     for name in ("latency_s", "bandwidth"):

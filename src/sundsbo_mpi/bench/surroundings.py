@@ -22,15 +22,24 @@ if TYPE_CHECKING:
     from sundsbo_mpi.bench.messages import Sizes
     from sundsbo_mpi.topology import Mixing
 
-TUNING = ("OMPI_MCA_", "PRTE_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "OMP_")
+TUNING = (
+    *("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MPICH_", "I_MPI_", "MPI4PY_RC_"),
+    *("UCX_", "FI_", "OMP_", "SLURM_CPU_BIND"),
+)
 """Beginnings of the variables that choose how MPI moves bytes and where ranks run."""
+OF_MPIRUN = {f"OMPI_MCA_{name}" for name in ("PREFIXES", "cpu_type", "initial_wdir", "num_procs")}
+"""What Open MPI's mpirun sets on its own, which chooses nothing."""
 
 
 def about(
     weights: Mixing, repeats: int, payload: Sizes, routes: Mapping[str, str]
 ) -> dict[str, str | int | float]:
     """Return the attributes of the file; ``routes`` as ``Carried`` returns them."""
-    chosen = {name: value for name, value in os.environ.items() if name.startswith(TUNING)}
+    chosen = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(TUNING) and name not in OF_MPIRUN
+    }
     facts: dict[str, str | int | float] = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "topology": weights.description,
@@ -54,7 +63,8 @@ def ranks(ground: Ground) -> dict[str, Any] | None:
         "host": here.names[rank],
         "node": here.hosts[rank],
         "device": str(ground.devices.get(STAGED, "cpu")),
-        "cores": core_ranges(here.cores[here.rank]),
+        "binding": core_ranges(here.cores[here.rank]),
+        "node_cores": os.cpu_count() or 0,
     }
     everyone = ground.tally.gather(own)
     if everyone is None:

@@ -27,11 +27,12 @@ def environment(bench: Bench) -> dict[str, str]:
     """Return the facts about hosts, libraries, versions and variables of the environment."""
     about, ranks = bench.attributes, bench.ranks
     launcher = {"launcher": str(about["launcher"])} if "launcher" in about else {}
+    of_ranks = {"cores of a node": "node_cores", "binding of a rank": "binding"}
     return {
         **library_and_versions(about),
         **launcher,
         **hosts_and_devices(ranks, ranks["node"].tolist()),
-        "cores of a rank": counted(ranks["cores"].tolist()),
+        **{told: counted(ranks[name].tolist()) for told, name in of_ranks.items() if name in ranks},
         **{f"transport {name}": said for name, said in _named(bench, "transports").items()},
         **_named(bench, "environment"),
     }
@@ -94,7 +95,7 @@ def _named(bench: Bench, attribute: str) -> dict[str, str]:
 def _crowded(bench: Bench) -> list[tuple[int, int]]:
     """Return ranks and cores of the first node that has more of those than of these, if any."""
     allowed: dict[int, list[set[int]]] = defaultdict(list)
-    for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["cores"], strict=True):
+    for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
         allowed[node].append(_cores(str(cores)))
     found = [(len(of_node), len(set().union(*of_node))) for of_node in allowed.values()]
     return [(ranks, cores) for ranks, cores in found if ranks > cores][:1]
