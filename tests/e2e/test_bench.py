@@ -6,6 +6,7 @@ import pytest
 from programs import assert_refused
 
 from sundsbo_mpi.bench.file import read_bench
+from sundsbo_mpi.bench.prediction import decentralised
 
 TINY = ("--sizes", "4,4096", "--payload", "20,10", "--repeats", 2)
 
@@ -17,6 +18,9 @@ def test_a_bench_and_a_prediction_from_it(mpirun, sundsbo, tmp_path):
         assert words in result.stdout
     assert "wrote here.h5" in result.stderr
     found = read_bench(tmp_path / "here.h5")
+    names = [name for sent in found.methods for name in sent.names]
+    assert sorted(names) == sorted(decentralised())
+    assert all(name in result.stdout for name in names)
     assert found.ranks["host"].size == 3
     assert set(found.links["auto", "host"]) == {"same node"}
     assert (found.checks["auto", "host"].measured > 0).all()

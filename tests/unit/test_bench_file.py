@@ -182,7 +182,7 @@ def test_the_tables_say_what_was_found():
     assert "same node 1 1 µs [1 µs] 9 GB/s [9 GB/s]" in shown
     assert "auto host other node 5 µs 1.25 GB/s 50 %" in shown
     assert "sun-dsbo-gt: 2 rounds, 400 B" in shown
-    assert "1 ms / 2 ms = 0.50" in shown
+    assert "sun-dsbo-se: 1 round, 200 B 1 ms / 2 ms = 0.50" in shown
 
 
 def test_numbers_with_their_units():

@@ -9,13 +9,19 @@ from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.algorithms.base import MethodOptions
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.bench.cases import ROUND
-from sundsbo_mpi.bench.fitting import CHECKED, check, checked_messages, fit_links
+from sundsbo_mpi.bench.fitting import (
+    LARGEST_CHECKED,
+    check,
+    checked_messages,
+    fit_links,
+    unchecked,
+)
 from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import CLASSES, OTHER, SAME, Fit, Model, fit, load
 from sundsbo_mpi.bench.pairing import pairs_of, turns
 from sundsbo_mpi.bench.parts import ALL, parts
 from sundsbo_mpi.bench.prediction import Asked, decentralised, placed, predict, require_measured
-from sundsbo_mpi.bench.record import Key, Series
+from sundsbo_mpi.bench.record import Key, Sent, Series
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import BUILDERS, SEQUENCES
 
@@ -188,14 +194,33 @@ def test_the_messages_are_those_that_agents_send(name, form):
     assert len(sent) == algorithm.rounds
 
 
-def test_the_checked_families_are_told_apart_by_what_they_send():
+def test_every_method_is_checked_beside_those_that_send_the_same():
     messages = checked_messages(Sizes(10, 20))
-    assert messages == {
-        (200,): "sun-dsbo-se",
-        (200, 200): "sun-dsbo-gt",
-        (400,): "sun-dsbo-semi-gt, sun-dsbo-non-atc-gt",
-    }
-    assert set(CHECKED) <= set(METHODS)
+    assert sorted(name for names in messages.values() for name in names) == sorted(decentralised())
+    for sent, names in messages.items():
+        for name in names:
+            assert message_bytes(by_default(METHODS[name]), Sizes(10, 20)) == sent
+    assert {"sun-dsbo-se", "sun-dsbo-dgd", "sun-dsbo-extra", "sun-dsbo-ed"} <= set(messages[200,])
+    assert "sun-dsbo-gt" in messages[200, 200]
+    assert {"sun-dsbo-semi-gt", "sun-dsbo-non-atc-gt"} <= set(messages[400,])
+
+
+def test_a_method_that_is_new_in_the_table_is_checked(monkeypatch):
+    monkeypatch.setitem(METHODS, "another", METHODS["sun-dsbo-gt"])
+    assert checked_messages(Sizes(10, 20))[200, 200][-1] == "another"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "too_large"),
+    [
+        (Sizes(50_000, 238_510), {"dsbo", "gossip-dsbo"}),  # which cannot run
+        (Sizes(10, 5_000), {"gossip-dsbo"}),  # 500 MB
+    ],
+)
+def test_methods_with_messages_that_are_too_large_are_named(sizes, too_large):
+    messages = checked_messages(sizes)
+    assert max(max(sent) for sent in messages) <= LARGEST_CHECKED
+    assert set(unchecked([Sent.of(sent, names) for sent, names in messages.items()])) == too_large
 
 
 def test_pairs_take_turns_without_meeting_themselves():

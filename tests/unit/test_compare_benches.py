@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from measured_benches import SIZES, bench
 
 from sundsbo_mpi.bench.file import write_bench
+from sundsbo_mpi.bench.record import Check, Sent
 from sundsbo_mpi.cli.compare import command
 from sundsbo_mpi.errors import UsageError
 
@@ -75,6 +76,16 @@ def test_measured_beside_predicted_rounds(compare):
     assert lines(text, "sun-dsbo-se, auto, host") == ["sun-dsbo-se, auto, host (ms) 11 24"]
     (ratio,) = lines(text, "predicted / measured, sun-dsbo-se")
     assert ratio.split()[-2:] == ["0.9091", "1.667"]
+
+
+def test_methods_that_send_the_same_stand_together_as_far_as_all_benches_have_them(compare):
+    checks = {("auto", "host"): Check(np.array([0.01]), np.array([0.02]))}
+    alike = (Sent.of([100], ["sun-dsbo-se", "d-soba", "sun-dsbo-ed"]),)
+    other = dataclasses.replace(bench(2.0), methods=alike, checks=checks)
+    text = compare(bench(), other, width=200)
+    assert lines(text, "sun-dsbo-se, auto, host") == ["sun-dsbo-se, auto, host (ms) 11 20"]
+    assert lines(text, "d-soba, sun-dsbo-ed, auto") == ["d-soba, sun-dsbo-ed, auto, host (ms) – 20"]
+    assert lines(text, "sun-dsbo-gt, auto, host") == ["sun-dsbo-gt, auto, host (ms) 24 –"]
 
 
 def test_what_only_one_of_them_has_is_a_dash(compare):

@@ -26,7 +26,8 @@ With n ranks, E directed edges, P pairs of neighbours, S message sizes and M met
     p95                                        (S, n)   95 % of the repeats took at most this
     slowest                                    (S,)     median of the slowest rank's seconds
 /model/<transport>/<buffers>/<class>                    attributes alpha, beta, error
-/methods/<name|rounds|bytes>                   (M,)     what the checked methods send per iteration
+/methods/<name|rounds|bytes>                   (M,)     what the checked methods send per iteration;
+                                                        who sends the same is one, names with ", "
 /checks/<transport>/<buffers>/<predicted|measured>
                                                (M,)     seconds of their rounds
 =============================================  =======  ======================================

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,24 +12,38 @@ from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.bench.cases import ROUND
 from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import CLASSES, Fit, Load, Model, fit
+from sundsbo_mpi.bench.prediction import decentralised
 from sundsbo_mpi.bench.record import Check, Key
+from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sundsbo_mpi.bench.record import Series
+    from sundsbo_mpi.bench.record import Sent, Series
 
-CHECKED = ("sun-dsbo-se", "sun-dsbo-gt", "sun-dsbo-semi-gt", "sun-dsbo-non-atc-gt")
-"""A method of each family: one round of one vector per variable, two such rounds, one of two."""
+LARGEST_CHECKED = 2**26
+"""Bytes of a message: what methods send that send matrices may be more than hosts have room for."""
 
 
-def checked_messages(sizes: Sizes) -> dict[tuple[int, ...], str]:
-    """Return the bytes of the messages in an iteration, and which checked methods send them."""
-    found: dict[tuple[int, ...], str] = {}
-    for name in CHECKED:
-        messages = message_bytes(by_default(METHODS[name]), sizes)
-        found[messages] = f"{found[messages]}, {name}" if messages in found else name
+def checked_messages(sizes: Sizes) -> dict[tuple[int, ...], tuple[str, ...]]:
+    """Return the bytes of the messages in an iteration, and which methods send them.
+
+    Of all methods that send anything, with their default options, but for those with messages of
+    more than ``LARGEST_CHECKED`` bytes and those for which the problem is too large.
+    """
+    found: dict[tuple[int, ...], tuple[str, ...]] = {}
+    for name in decentralised():
+        with suppress(UsageError):
+            messages = message_bytes(by_default(METHODS[name]), sizes)
+            if max(messages) <= LARGEST_CHECKED:
+                found[messages] = (*found.get(messages, ()), name)
     return found
+
+
+def unchecked(methods: Sequence[Sent]) -> list[str]:
+    """Return the methods that send something and are not among these."""
+    checked = {name for sent in methods for name in sent.names}
+    return [name for name in decentralised() if name not in checked]
 
 
 def fit_links(

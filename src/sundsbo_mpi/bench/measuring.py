@@ -62,21 +62,18 @@ def measure_iterations(
     Returns, on rank 0, by transport and buffers the seconds of the slowest rank, one per entry of
     ``messages``.
     """
-    with ExitStack() as to_close:
-        cases: dict[tuple[str, str, int], Case] = {}
-        for number, sizes in enumerate(messages):
-            lengths = [size // ITEMSIZE for size in sizes]
-            for (transport, buffers), case in averaging(ground, part, lengths, to_close).items():
-                cases[transport, buffers, number] = case
-        times = interleaved(cases, ground.repeats, ground.tally)
-    for (transport, buffers, _), case in cases.items():
-        if case.network:
-            ground.carried.note(transport, buffers, case.network)
     found: dict[tuple[str, str], list[float]] = {}
-    for (transport, buffers, _), own in times.items():
-        series = gathered(own.whole[np.newaxis], ground.tally)
-        if series is not None:
-            found.setdefault((transport, buffers), []).append(float(series.slowest[0]))
+    for sizes in messages:
+        # One after the other: together their buffers would fill the shared memory.
+        with ExitStack() as to_close:
+            cases = averaging(ground, part, [size // ITEMSIZE for size in sizes], to_close)
+            times = interleaved(cases, ground.repeats, ground.tally)
+        for way, case in cases.items():
+            if case.network:
+                ground.carried.note(*way, case.network)
+            series = gathered(times[way].whole[np.newaxis], ground.tally)
+            if series is not None:
+                found.setdefault(way, []).append(float(series.slowest[0]))
     return {key: np.array(seconds) for key, seconds in found.items()} or None
 
 

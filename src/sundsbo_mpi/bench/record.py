@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 NOTHING = "none"
 """Of what has no transport or links, such as memcpy."""
+
+
+SEPARATOR = ", "
+"""Between the methods that send the same."""
 
 
 class Key(NamedTuple):
@@ -52,6 +56,16 @@ class Sent(NamedTuple):
     bytes: int
     """To every neighbour."""
 
+    @property
+    def names(self) -> list[str]:
+        """Each of the methods."""
+        return self.name.split(SEPARATOR)
+
+    @classmethod
+    def of(cls, messages: Sequence[int], names: Sequence[str]) -> Sent:
+        """Say that these methods send messages of these bytes."""
+        return cls(SEPARATOR.join(names), len(messages), sum(messages))
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -75,6 +89,10 @@ class Bench:
             KeyError: it was not measured.
         """
         return model_of(self.links[transport, buffers], self.ranks["node"])
+
+    def place(self, method: str) -> int | None:
+        """Return which of ``methods`` has a method among its names; None where none has."""
+        return next((p for p, sent in enumerate(self.methods) if method in sent.names), None)
 
 
 def model_of(fits: Mapping[str, Fit], nodes: Array) -> Model:

@@ -32,7 +32,7 @@ def render_bench(bench: Bench) -> RenderableType:
     parts: list[RenderableType] = [_facts(bench), *_by_size(bench)]
     parts.append(Text(EXPLAINED))
     if len(bench.edges):
-        parts += [_pairs(bench), _links(bench), _checks(bench)]
+        parts += [_pairs(bench), _links(bench), *_checks(bench)]
     return Group(*parts)
 
 
@@ -116,25 +116,30 @@ def _links(bench: Bench) -> RenderableType:
     return table(header, rows, title=title, words=3, whole=3)
 
 
-def _checks(bench: Bench) -> RenderableType:
-    header = ("transport", "buffers", *map(_sent, bench.methods))
-    rows = [
-        (
-            transport,
-            buffers,
-            *(_compared(p, m) for p, m in zip(*check, strict=True)),
+def _checks(bench: Bench) -> list[RenderableType]:
+    """Return a table for each place of the buffers."""
+    about = bench.attributes
+    shown = []
+    for buffers in dict.fromkeys(buffers for _, buffers in bench.checks):
+        ways = {t: check for (t, b), check in bench.checks.items() if b == buffers}
+        rows = [
+            (
+                _sent(sent),
+                *(_compared(c.predicted[place], c.measured[place]) for c in ways.values()),
+            )
+            for place, sent in enumerate(bench.methods)
+        ]
+        title = (
+            f"the rounds of an iteration with x of {about['payload_x']} and y of "
+            f"{about['payload_y']} numbers, {buffers} buffers: predicted / measured"
         )
-        for (transport, buffers), check in bench.checks.items()
-    ]
-    title = (
-        f"the rounds of an iteration with x of {bench.attributes['payload_x']} and y of "
-        f"{bench.attributes['payload_y']} numbers: predicted / measured"
-    )
-    return table(header, rows, title=title, words=2, whole=2)
+        shown.append(table(("methods", *ways), rows, title=title))
+    return shown
 
 
 def _compared(predicted: float, measured: float) -> str:
-    return f"{seconds(predicted)} / {seconds(measured)} = {predicted / measured:.2f}"
+    # On a line of its own, the ratio leaves room for the names of methods.
+    return f"{seconds(predicted)} / {seconds(measured)}\n= {predicted / measured:.2f}"
 
 
 def _sent(sent: Sent) -> str:

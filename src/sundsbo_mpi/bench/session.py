@@ -12,7 +12,13 @@ from rich.console import Console
 
 from sundsbo_mpi.bench.cases import DIRECT, HOST, STAGED, Ground
 from sundsbo_mpi.bench.file import write_bench
-from sundsbo_mpi.bench.fitting import check, checked_messages, fit_links
+from sundsbo_mpi.bench.fitting import (
+    LARGEST_CHECKED,
+    check,
+    checked_messages,
+    fit_links,
+    unchecked,
+)
 from sundsbo_mpi.bench.measuring import measure_iterations, measure_pairs, measure_series
 from sundsbo_mpi.bench.model import load
 from sundsbo_mpi.bench.parts import ALL, parts
@@ -26,7 +32,7 @@ from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.ranks.job import agree_on, do_together
 from sundsbo_mpi.runfile.naming import check_writable
-from sundsbo_mpi.texttable import console
+from sundsbo_mpi.texttable import console, size
 from sundsbo_mpi.topology import BUILDERS, Mixing, Reading, read_weights
 from sundsbo_mpi.wording import number_of
 
@@ -38,6 +44,10 @@ BY_NAME = Reading()
 NO_DEVICE = (
     "--gpu-direct is for messages in the memory of GPUs, but not every rank has one: leave it out, "
     "or start the ranks where each can use a GPU (--device cuda lets them share)."
+)
+TOO_LARGE = (
+    f"not checked are {{}}: with this --payload they send more than {size(LARGEST_CHECKED)} in a "
+    "round, or cannot run; a smaller one shows them too"
 )
 ALONE = "one rank has no neighbours: only memcpy, the weighted mix and allreduce are measured"
 
@@ -83,6 +93,8 @@ def _bench(request: Request, here: world.Local, tally: Tally) -> None:
 
     def finish() -> None:
         assert result is not None
+        if result.methods and (names := unchecked(result.methods)):
+            log.print(f"note: {TOO_LARGE.format(', '.join(names))}", markup=False)
         console(launched=True).print(render_bench(result))
         if request.output:
             write_bench(Path(request.output), result, request.overwrite)
@@ -146,6 +158,6 @@ def _measure(request: Request, ground: Ground, weights: Mixing) -> Bench | None:
         pairs=pairs,
         series=series,
         links=links,
-        methods=tuple(Sent(name, len(sent), sum(sent)) for sent, name in messages.items()),
+        methods=tuple(Sent.of(sent, names) for sent, names in messages.items()),
         checks=check(models, measured or {}, load(edges, nodes), list(messages)),
     )

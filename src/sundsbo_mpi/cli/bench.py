@@ -56,9 +56,9 @@ def command(
     beside it bare MPI: neighbourhood collectives, allreduce, a copy, the weighted sum. All take
     turns within each repeat, after a warm-up and a barrier. Where links lead to the same and to
     other nodes, each class is timed by itself too, and so is each pair of neighbours. To each class
-    is fitted alpha + beta bytes per neighbour and round; the sum is checked against rounds with the
-    messages of an iteration of SUN-DSBO, one vector per variable (SE), two rounds of them (GT), or
-    one round of two (semi- and non-ATC GT).
+    is fitted alpha + beta bytes per neighbour and round; the sum is checked against the
+    rounds of an iteration of every method that sends anything, with its default options; methods
+    that send the same are measured once. Left out are those with messages of more than 67 MB.
 
     To put the OSU benchmarks beside it, start their 'osu_neighbor_alltoallv' on as many ranks,
     placed alike, with '-N graph:FILE' and the same links, a line 'sender,receiver' each, and

@@ -125,13 +125,12 @@ def _links(benches: Sequence[Bench]) -> Rows:
 
 
 def _checks(benches: Sequence[Bench]) -> Rows:
-    names = dict.fromkeys(sent.name for bench in benches for sent in bench.methods)
     ways = dict.fromkeys(way for bench in benches for way in bench.checks)
     lines = []
-    for name in names:
+    for places, names in _together(benches).items():
         for way in ways:
-            checks = [_check(bench, name, way) for bench in benches]
-            told = f"{name}, {', '.join(way)}"
+            checks = [_check(b, place, way) for b, place in zip(benches, places, strict=True)]
+            told = ", ".join((*names, *way))
             lines += [
                 _line(told, (measured for measured, _ in checks), SECONDS),
                 _line(f"predicted / measured, {told}", (p / m for m, p in checks), PLAIN),
@@ -139,12 +138,18 @@ def _checks(benches: Sequence[Bench]) -> Rows:
     return lines
 
 
-def _check(bench: Bench, name: str, way: tuple[str, str]) -> tuple[float, float]:
+def _together(benches: Sequence[Bench]) -> dict[tuple[int | None, ...], list[str]]:
+    """Return the methods by their places in the benches: who sends the same in all, together."""
+    found: dict[tuple[int | None, ...], list[str]] = {}
+    for name in dict.fromkeys(n for bench in benches for sent in bench.methods for n in sent.names):
+        found.setdefault(tuple(bench.place(name) for bench in benches), []).append(name)
+    return found
+
+
+def _check(bench: Bench, place: int | None, way: tuple[str, str]) -> tuple[float, float]:
     """Return measured and predicted seconds; NaN where they are not there."""
-    names = [sent.name for sent in bench.methods]
-    if name not in names or way not in bench.checks:
+    if place is None or way not in bench.checks:
         return math.nan, math.nan
-    place = names.index(name)
     return float(bench.checks[way].measured[place]), float(bench.checks[way].predicted[place])
 
 
