@@ -126,10 +126,69 @@ def test_what_is_not_fair_is_said(compare):
     assert "counts once" in compare(bench(), bench())
 
 
-def test_csv_has_a_line_per_series_and_size(compare, tmp_path):
+@pytest.fixture
+def rows_of(compare, tmp_path):
+    """Return the lines of the CSV of two benches, the second twice as slow, that are of a kind."""
     compare(bench(), bench(2.0), flags=("--csv", tmp_path / "a.csv"))
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert [row["bench"] for row in rows] == ["1"] * (len(rows) // 2) + ["2"] * (len(rows) // 2)
+    return lambda *kinds: [row for row in rows if row["what"] in kinds]
+
+
+def filled(row):
+    return {name for name, value in row.items() if value != ""} - {"bench", "file", "what"}
+
+
+def test_csv_has_a_line_per_pair(rows_of):
+    rows = rows_of("pair")
+    assert all(
+        filled(row) == {"links", "first", "second", "latency_s", "bytes_per_s"} for row in rows
+    )
+    assert [(row["first"], row["second"], row["links"]) for row in rows[:4]] == [
+        *(("0", "1", "same node"), ("1", "2", "other node")),
+        *(("2", "3", "same node"), ("0", "3", "other node")),
+    ]
+    factors = [1.0] * 4 + [2.0] * 4
+    latency = factors * np.array([1e-6, 3e-5, 3e-6, 5e-5] * 2)
+    np.testing.assert_allclose([float(row["latency_s"]) for row in rows], latency)
+    rates = np.array([4e9, 1e9, 8e9, 3e9] * 2) / factors
+    np.testing.assert_allclose([float(row["bytes_per_s"]) for row in rows], rates)
+
+
+def test_csv_has_a_line_per_model(rows_of):
+    rows = {(row["bench"], row["links"]): row for row in rows_of("model")}
+    assert len(rows) == 4
+    row = rows["2", "other node"]
+    numbers = {"alpha_s": 4e-5, "beta_s_per_byte": 0.0, "largest_error": 0.1}
+    assert {name: float(row[name]) for name in numbers} == pytest.approx(numbers)
+    assert filled(row) == {"transport", "buffers", "links", *numbers}
+    assert (row["transport"], row["buffers"]) == ("auto", "host")
+    assert float(rows["1", "same node"]["beta_s_per_byte"]) == 1e-9
+
+
+def test_csv_has_a_line_per_checked_method(compare, tmp_path):
+    alike = (Sent.of([100], ["sun-dsbo-se", "d-soba"]), Sent.of([100, 60], ["sun-dsbo-ed-gt"]))
+    flags = ("--csv", tmp_path / "a.csv")
+    compare(dataclasses.replace(bench(), methods=alike), bench(2.0), flags=flags)
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["what"] == "check"]
+    told = [(row["method"], row["rounds"], row["bytes_per_iteration"]) for row in rows]
+    assert told == [
+        *(("sun-dsbo-se", "1", "100"), ("d-soba", "1", "100"), ("sun-dsbo-ed-gt", "2", "160")),
+        *(("sun-dsbo-se", "1", "100"), ("sun-dsbo-gt", "2", "200")),
+    ]
+    predicted = [float(row["predicted_s"]) for row in rows]
+    np.testing.assert_allclose(predicted, [0.01, 0.01, 0.02, 0.02, 0.04])
+    measured = [float(row["measured_s"]) for row in rows]
+    np.testing.assert_allclose(measured, [0.011, 0.011, 0.024, 0.011, 0.024])
+    assert {(row["transport"], row["buffers"], row["links"]) for row in rows} == {
+        ("auto", "host", "all")
+    }
+
+
+def test_csv_has_a_line_per_series_and_size(rows_of):
+    rows = rows_of("round", "memcpy")
     assert len(rows) == 2 * 3 * len(SIZES)
     (row,) = [
         row

@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     help="Which way the metric is better, where its name does not tell.",
 )
 @click.option(
-    "--csv", metavar="FILE", type=click.Path(path_type=Path), help="Write a line per run."
+    "--csv",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a line per run, or of benches one for each series and size, pair, model and check.",
 )
 @click.option(
     "--png",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Draw the metric and the time split (.png, .pdf or .svg).",
+    help="Draw the metric, the time split and the scaling of runs, or of benches seconds by size "
+    "(.png, .pdf or .svg).",
 )
 def command(files: tuple[str, ...], csv: Path | None, png: Path | None, **wish: Any) -> None:
     """Put runs, or benches, beside one another: time, bytes, scaling, what it takes to a target.
@@ -98,8 +102,9 @@ def _runs(
 
 def _benches(files: Sequence[str], csv: Path | None, png: Path | None) -> None:
     from sundsbo_mpi.compare.bench_facts import remarks
+    from sundsbo_mpi.compare.bench_lines import lines
     from sundsbo_mpi.compare.bench_picture import draw
-    from sundsbo_mpi.compare.bench_tables import lines, render
+    from sundsbo_mpi.compare.bench_tables import render
     from sundsbo_mpi.compare.reading import read_benches
     from sundsbo_mpi.csvfile import write_csv
 

@@ -1,10 +1,9 @@
-"""Benches beside one another as tables and as lines of CSV."""
+"""Benches beside one another as tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from rich.console import Group as Parts
@@ -46,24 +45,6 @@ def render(benches: Sequence[NamedBench], remarks: Sequence[str]) -> RenderableT
             above = f"{title}, where they differ"
             parts.append(table(numbers, lines, title=above, words=len(numbers)))
     return Parts(*parts, *warnings(remarks))
-
-
-def lines(benches: Sequence[NamedBench]) -> list[dict[str, Any]]:
-    """Return a line for every bench, series and size, in seconds: medians over the ranks."""
-    return [
-        {
-            "bench": named.number,
-            "file": named.path,
-            **key._asdict(),
-            "message_bytes": int(size),
-            "median_s": float(np.median(series.median[place])),
-            "p95_s": float(np.median(series.p95[place])),
-            "slowest_rank_s": float(series.slowest[place]),
-        }
-        for named in benches
-        for key, series in named.bench.series.items()
-        for place, size in enumerate(named.bench.sizes)
-    ]
 
 
 def _compared(benches: Sequence[NamedBench]) -> RenderableType:

@@ -8,24 +8,39 @@ from typing import Any
 from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.compare.differences import of_configuration, of_environment
 from sundsbo_mpi.compare.groups import Group
+from sundsbo_mpi.compare.scaling import scaling
 from sundsbo_mpi.compare.targets import Aim, last, reached
 from sundsbo_mpi.metric_names import local_name
 from sundsbo_mpi.runfile import RunData
 from sundsbo_mpi.texttable import DASH
 
+SCALING = ("scaling_family", "efficiency")
+"""Columns of groups that differ in the number of agents alone; of others they are empty."""
+
 
 def lines(groups: Sequence[Group], aim: Aim | None) -> list[dict[str, Any]]:
     """Return what is known of every run; of the configuration and environment what differs."""
     differing = {**of_configuration(groups), **of_environment(groups)}
+    grown = _scaling(groups)
     return [
         {"group": group.label}
         | _about(run)
         | _cost(run)
+        | grown.get(group.number, dict.fromkeys(SCALING))
         | ({} if aim is None else _got(run, aim))
         | {name: values[place] for name, values in differing.items() if values[place] != DASH}
         for place, group in enumerate(groups)
         for run in group.runs
     ]
+
+
+def _scaling(groups: Sequence[Group]) -> dict[int, dict[str, Any]]:
+    """Return by its number of every group that scales: in which family, and its efficiency."""
+    return {
+        step.group.number: dict(zip(SCALING, (family, step.efficiency), strict=True))
+        for family, steps in enumerate(scaling(groups), 1)
+        for step in steps
+    }
 
 
 def _about(run: RunData) -> dict[str, Any]:
