@@ -80,9 +80,15 @@ def test_scaling_is_shown(tmp_path):
         )
         for n in (4, 2)
     ]
-    text = compare(*files)
+    alone = write(tmp_path / "alone.h5", config=configured(algorithm__name="sun-dsbo-ed"))
+    text = compare(*files, alone, "--csv", tmp_path / "a.csv")
     assert line(text, "efficiency") == "efficiency 1 0.5"
     assert line(text, "1 sun-dsbo-gt, agents 4")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["agents"] for row in rows] == ["4", "2", "3"]
+    assert [row["scaling_family"] for row in rows] == ["1", "1", ""]
+    assert [row["efficiency"] for row in rows] == ["0.5", "1.0", ""]
 
 
 def test_csv_has_a_line_per_run(files, tmp_path):
@@ -120,6 +126,57 @@ def test_the_picture_holds_means_and_the_time_split(files, tmp_path, drawn):
     assert "post" not in widths
     labels = [label.get_text() for label in bars.get_yticklabels()]
     assert labels == ["1 sun-dsbo-gt", "2 sun-dsbo-ed"]
+
+
+def test_the_picture_shows_the_scaling(tmp_path, drawn):
+    """Two methods, one of them on two topologies of four agents; a third has one size only."""
+    ed = configured(algorithm__name="sun-dsbo-ed")
+    sizes = [(2, 0.2, "a", None), (4, 0.5, "b", None), (4, 0.4, "c", None), (8, 0.8, "d", None)]
+    sizes += [(2, 0.1, "e", ed), (4, 0.1, "f", ed)]
+    sizes += [(2, 0.3, "g", configured(algorithm__name="sun-dsbo-se"))]
+    files = [
+        write(
+            tmp_path / f"{name}.h5",
+            seconds=seconds,
+            payload=[10] * n,
+            gradient=[0.01] * n,
+            hosts=["x"] * n,
+            config=config,
+            topology_sha256=name,
+        )
+        for n, seconds, name, config in sizes
+    ]
+    compare(*files, "--png", tmp_path / "a.png")
+    *_, seconds, efficiency = drawn[0].axes
+    assert (seconds.get_xlabel(), seconds.get_ylabel()) == ("agents", "ms per iteration")
+    assert efficiency.get_ylabel() == "efficiency"
+    points, fastest, of_ed, _ = (line.get_xydata() for line in seconds.get_lines())
+    np.testing.assert_allclose(
+        points[points[:, 1].argsort()], [(2, 200), (4, 400), (4, 500), (8, 800)]
+    )
+    np.testing.assert_allclose(fastest, [(2, 200), (4, 400), (8, 800)])
+    np.testing.assert_allclose(of_ed, [(2, 100), (4, 100)])
+    _, gt, _, ed, one = (line.get_ydata() for line in efficiency.get_lines())
+    np.testing.assert_allclose(gt, [1, 0.5, 0.25])
+    np.testing.assert_allclose(ed, [1, 1])
+    assert list(one) == [1, 1]
+    assert [tick.get_text() for tick in seconds.get_xticklabels()] == ["2", "4", "8"]
+    (legend,) = seconds.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "1, 2, 3, 4 sun-dsbo-gt",
+        "5, 6 sun-dsbo-ed",
+    ]
+
+
+def test_scaling_of_runs_that_were_hardly_begun_is_drawn_without_them(tmp_path, drawn):
+    files = [
+        write(tmp_path / f"{n}.h5", metric, payload=[10] * n, gradient=[0.01] * n, hosts=["x"] * n)
+        for n, metric in ((2, (1.0, 2.0)), (4, (1.0,)))
+    ]
+    compare(*files, "--png", tmp_path / "a.png")
+    *_, seconds, efficiency = drawn[0].axes
+    for axes in (seconds, efficiency):
+        assert [len(line.get_xdata()) for line in axes.get_lines()][:2] == [1, 1]
 
 
 def test_a_picture_without_a_common_metric_shows_the_time_split(tmp_path, drawn):

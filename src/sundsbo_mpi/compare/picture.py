@@ -1,15 +1,17 @@
-"""The comparison of runs as a picture: the metric along three axes, and the time split as bars."""
+"""The comparison of runs as a picture: the metric along three axes, the time split, the scaling."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sundsbo_mpi.clock import PHASES
 from sundsbo_mpi.compare.cost import cost
+from sundsbo_mpi.compare.scaling import scaling
+from sundsbo_mpi.compare.scaling_picture import draw_scaling
 from sundsbo_mpi.pictures.figures import (
     axis_label,
     make_logarithmic,
@@ -25,6 +27,7 @@ from sundsbo_mpi.pictures.phase_bars import draw_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
 
     from sundsbo_mpi.compare.groups import Group
     from sundsbo_mpi.compare.targets import Aim
@@ -34,27 +37,38 @@ def draw(groups: Sequence[Group], aim: Aim | None, output: Path) -> None:
     """Draw the groups and save the picture.
 
     A curve is the mean over the seeds, as far as all of them have come, its band the standard
-    deviation; a dashed line is the target.  A bar is an iteration, split into the phases.
+    deviation; a dashed line is the target.  A bar is an iteration, split into the phases.  The time
+    of groups that differ in the number of agents alone is drawn against that.
 
     Raises:
         UsageError: matplotlib is missing, or the picture cannot be saved.
     """
-    bars = 1.2 + 0.42 * len(groups)
     legend = 0.25 * (2 + len(groups))
-    figure = new_figure(
-        figsize=(11, bars + (3.6 + legend) * (aim is not None)), layout="constrained"
-    )
-    if aim is None:
-        _split(figure.subplots(), groups)
-    else:
-        halves: Any = figure.subfigures(2, 1, height_ratios=(3.6 + legend, bars))
-        above, below = halves
-        panels = above.subplots(1, 3, sharey=True)
+    families = scaling(groups)
+    heights = {"split": 1.2 + 0.42 * len(groups)}
+    if aim is not None:
+        heights = {"curves": 3.6 + legend, **heights}
+    if families:
+        heights["scaling"] = 3.0 + 0.25 * len(families)
+    figure = new_figure(figsize=(11, sum(heights.values())), layout="constrained")
+    found = figure.subfigures(len(heights), 1, height_ratios=list(heights.values()), squeeze=False)
+    parts: dict[str, SubFigure] = dict(zip(heights, found.ravel(), strict=True))
+    if aim is not None:
+        panels = parts["curves"].subplots(1, 3, sharey=True)
         _curves(panels, groups, aim)
-        handles, names = panels[0].get_legend_handles_labels()
-        above.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
-        _split(below.subplots(), groups)
+        _name_lines(parts["curves"], panels[0])
+    _split(parts["split"].subplots(), groups)
+    if families:
+        panels = parts["scaling"].subplots(1, 2)
+        draw_scaling(panels, families)
+        _name_lines(parts["scaling"], panels[0])
     save_picture(figure, output)
+
+
+def _name_lines(part: SubFigure, axes: Axes) -> None:
+    """Say below a part of the picture what the lines of its panels are."""
+    handles, names = axes.get_legend_handles_labels()
+    part.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
 
 
 def _curves(panels: Sequence[Axes], groups: Sequence[Group], aim: Aim) -> None:
