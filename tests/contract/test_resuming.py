@@ -8,8 +8,10 @@ from test_memory import tensors
 
 from sundsbo_mpi.agent import Position
 from sundsbo_mpi.checkpoint.moment import Expected, Moment, Spent, read_moment, write_moment
-from sundsbo_mpi.composition.compression import Compressed
+from sundsbo_mpi.composition.compression import Compressed, Replica
 from sundsbo_mpi.composition.compressors import COMPRESSORS, Coarseness
+from sundsbo_mpi.composition.multi_step import MultiStep
+from sundsbo_mpi.errors import UsageError
 
 NOTHING_SPENT = Spent(0, 0, 0, 0.0, 0, 0, 0.0, {}, {})
 
@@ -85,14 +87,58 @@ def test_what_is_conserved_is_conserved_by_those_who_are_left(name, variant):
             assert mean_of([defects[v] for defects in found]).abs().max() < 1e-12, (name, v)
 
 
-def test_compressed_messages_begin_anew_without_replicas():
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (lambda kept: (), "replicas is a tuple of 0, expected a tuple of 4"),
+        (lambda kept: kept[:3], "replicas is a tuple of 3, expected a tuple of 4"),
+        (lambda kept: (*kept, kept[0]), "replicas is a tuple of 5, expected a tuple of 4"),
+        (lambda kept: (*kept[:3], kept[3][:1]), "replicas.3 is a tuple of 1, expected Replica"),
+        (
+            lambda kept: tuple(Replica(*(v[1:] for v in pair)) for pair in kept),
+            "replicas.0.v_hat is 20 numbers of float64, expected 21 numbers of float64",
+        ),
+        (
+            lambda kept: tuple(Replica(*(v.float() for v in pair)) for pair in kept),
+            "replicas.0.v_hat is 21 numbers of float32, expected 21 numbers of float64",
+        ),
+    ],
+)
+def test_replicas_of_other_rounds_are_refused(tmp_path, spoilt, said):
+    """Those of a run with as many as this one has, two rounds twice over, are not."""
+    plain = MultiStep(bench.build("sun-dsbo-gt", **bench.lively("sun-dsbo-gt")), 2)
+    offer = COMPRESSORS["quantiser"]
+    one, _ = runs(Compressed(plain, offer.build(Coarseness()), offer.gamma_c))
+    one.run(1)
+    through_files(one, tmp_path)
+    state = one.states[0]
+    feedback = state.estimate._replace(replicas=spoilt(state.estimate.replicas))
+    one.states[0] = state._replace(estimate=feedback)
+    (tmp_path / "spoilt").mkdir()
+    with pytest.raises(UsageError, match=said):
+        through_files(one, tmp_path / "spoilt")
+
+
+def test_what_a_method_does_not_remember_is_refused(tmp_path):
+    """A minibatch leaves nothing behind."""
+    one, _ = runs(bench.build("sun-dsbo-gt", **bench.lively("sun-dsbo-gt", estimator="minibatch")))
+    one.states[0] = one.states[0]._replace(estimate=(1.0,))
+    with pytest.raises(UsageError, match="estimate is a tuple of 1, expected a tuple of 0"):
+        through_files(one, tmp_path)
+
+
+def test_compressed_messages_begin_anew_with_replicas_of_nothing():
     plain = bench.build("sun-dsbo-gt", **bench.lively("sun-dsbo-gt", estimator="momentum"))
     offer = COMPRESSORS["quantiser"]
     algorithm = Compressed(plain, offer.build(Coarseness()), offer.gamma_c)
     run = Lockstep(algorithm, bench.quadratics(task=bench.Merged), bench.uneven()).run(2)
     w, state = run.points[0], run.states[0]
-    assert state.estimate.replicas
+    assert all(v.any() for pair in state.estimate.replicas for v in pair)
     new = algorithm.anew(w, state)
-    assert new.estimate.replicas == ()
+    assert len(new.estimate.replicas) == len(state.estimate.replicas) == algorithm.rounds
+    for pair, before in zip(new.estimate.replicas, state.estimate.replicas, strict=True):
+        for v, old in zip(pair, before, strict=True):
+            assert not v.any()
+            assert (v.shape, v.dtype) == (old.shape, old.dtype)
     assert new.estimate.estimate is state.estimate.estimate
     assert all(not m.D.any() for m in new.memory.values())

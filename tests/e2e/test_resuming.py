@@ -1,5 +1,6 @@
 """Runs that end early and go on from their checkpoints: the command, its file, its refusals."""
 
+import hashlib
 import json
 import shutil
 
@@ -35,6 +36,40 @@ def same_run(one, other):
                 assert np.array_equal(found, expected, equal_nan=True), name
         for v in a["final"]:
             assert (a["final"][v][()] == b["final"][v][()]).all(), v
+
+
+def rewrite(folder, agent, change):
+    """Change the description of an agent's state, and its digest with it."""
+    path, manifest = folder / f"agent-{agent:05}.h5", folder / "manifest.json"
+    with h5py.File(path, "r+") as file:
+        description = json.loads(file["state"][()])
+        change(description)
+        del file["state"]
+        file["state"] = json.dumps(description)
+    told = json.loads(manifest.read_text())
+    told["digests"][agent] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(told))
+
+
+def test_a_state_of_another_number_of_rounds_is_refused_in_one_sentence(mpirun, topology, tmp_path):
+    """One agent has lost what it knows of the second round."""
+    first = ("--task", "quadratic", "--iterations", 4, "--set", "algorithm.compressor=quantiser")
+    made = mpirun(2, "--topology", topology("ring", 2), *first, "--checkpoint", "saved")
+    assert made.returncode == 0, made.stderr
+    newest = tmp_path / "saved" / "iteration-000000004"
+    shutil.rmtree(tmp_path / "saved" / "iteration-000000000")
+
+    def forget(description):
+        (feedback, *_) = description["tuple"][1]["parts"]
+        assert feedback["named"].endswith(":Feedback")
+        feedback["parts"][1]["tuple"].pop()
+
+    rewrite(newest, 1, forget)
+    refused = mpirun(2, "resume", "saved", "--iterations", 8)
+    assert refused.returncode == 2, refused.stderr
+    assert "replicas is a tuple of 1, expected a tuple of 2; bring back the task" in refused.stderr
+    assert refused.stderr.count("sundsbo-mpi: ") == 1, refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_resumed_run_is_one_that_was_not_interrupted(mpirun, topology, tmp_path):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from sundsbo_mpi.algorithms.messages import Sizes
 from sundsbo_mpi.bench import cases, timing
 from sundsbo_mpi.bench.cases import DIRECT, EXCHANGE, HOST, ROUND, STAGED, Ground, averaging
 from sundsbo_mpi.bench.fitting import fit_links
 from sundsbo_mpi.bench.measuring import measure_iterations, measure_pairs, measure_series
-from sundsbo_mpi.bench.messages import Sizes
 from sundsbo_mpi.bench.model import OTHER, SAME, load
 from sundsbo_mpi.bench.parts import ALL, parts
 from sundsbo_mpi.bench.surroundings import about, core_ranges, ranks

@@ -10,7 +10,7 @@ import torch
 from networks import dense
 from onlooker import Onlooker
 
-from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.agent import Agent, Position
 from sundsbo_mpi.algorithms import Horizon, method
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.checkpoint import About, Folder, Manifest, Moment, Saver
@@ -20,6 +20,7 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.composition.compressors import COMPRESSORS
+from sundsbo_mpi.errors import AgreedError
 from sundsbo_mpi.ranks.control import SAVE, Control
 from sundsbo_mpi.running.observing import spent, take_up
 from sundsbo_mpi.topology import Weights
@@ -128,6 +129,18 @@ def test_every_method_and_estimator_goes_on(comm, folder, connected, name, varia
 )
 def test_every_form_of_messages_goes_on(comm, folder, connected, options):
     check(comm, folder, connected, "sun-dsbo-gt", options, done=5)
+
+
+def test_replicas_that_one_agent_has_lost_are_missed_by_all(comm, folder, connected):
+    one = connected("sun-dsbo-gt", {"compressor": "quantiser"})
+    at = Position(5, *one.algorithm.start(one.task))
+    if comm.rank == comm.size - 1:
+        feedback = at.state.estimate._replace(replicas=at.state.estimate.replicas[:1])
+        at = at._replace(state=at.state._replace(estimate=feedback))
+    saver(comm, folder).save(Moment(at, spent(one, range(comm.size), (0, 0))))
+    said = f"agent-{comm.size - 1:05}.h5' does not fit .*replicas is a tuple of 1, expected"
+    with pytest.raises(AgreedError, match=said):
+        load(one, candidates(folder), bench.CPU)
 
 
 @pytest.mark.parametrize("transports", [("shared", "p2p"), ("neighbor", "shared")], ids=str)

@@ -7,6 +7,7 @@ from lockstep import Lockstep
 
 from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.algorithms.base import MethodOptions
+from sundsbo_mpi.algorithms.messages import Sizes, message_bytes
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.bench.cases import ROUND
 from sundsbo_mpi.bench.fitting import (
@@ -16,7 +17,6 @@ from sundsbo_mpi.bench.fitting import (
     fit_links,
     unchecked,
 )
-from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import CLASSES, OTHER, SAME, Fit, Model, fit, load
 from sundsbo_mpi.bench.pairing import pairs_of, turns
 from sundsbo_mpi.bench.parts import ALL, parts

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.algorithms.base import Horizon, MethodOptions, steps
-from sundsbo_mpi.composition import Composed, Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition import Composed, Lengths, Oracles, Penalty, State, no_penalty
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.schedules import Scheduled
@@ -74,6 +74,10 @@ class SingleLevel:
                 "d-psgd and gnsd cannot train on it: take a bilevel method, or another task."
             )
         return self.of(tuple(trained)).start(task)
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what is sent of the trained variables."""
+        return self.of(tuple(state.memory)).lengths(w, state)
 
     def anew(self, w: Variables, state: State) -> State:
         """Return the state with which the trained variables go on over other links."""

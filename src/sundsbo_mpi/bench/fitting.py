@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sundsbo_mpi.algorithms import METHODS, by_default
+from sundsbo_mpi.algorithms.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.cases import ROUND
-from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import CLASSES, Fit, Load, Model, fit
 from sundsbo_mpi.bench.prediction import decentralised
 from sundsbo_mpi.bench.record import Check, Key

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sundsbo_mpi.algorithms import METHODS, Horizon, by_default, method
+from sundsbo_mpi.algorithms.messages import Sizes, message_bytes
 from sundsbo_mpi.algorithms.sending import built, require_steady
-from sundsbo_mpi.bench.messages import Sizes, message_bytes
 from sundsbo_mpi.bench.model import OTHER, Load, Model, load
 from sundsbo_mpi.config.settings import complete
 from sundsbo_mpi.errors import UsageError

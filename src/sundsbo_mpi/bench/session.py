@@ -37,7 +37,7 @@ from sundsbo_mpi.topology import BUILDERS, Mixing, Reading, read_weights
 from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
-    from sundsbo_mpi.bench.messages import Sizes
+    from sundsbo_mpi.algorithms.messages import Sizes
 
 CHANGES = "the weights change: measured with those of iteration 0"
 BY_NAME = Reading()

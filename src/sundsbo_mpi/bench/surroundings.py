@@ -18,8 +18,8 @@ from sundsbo_mpi.versions import versions
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.cases import Ground
-    from sundsbo_mpi.bench.messages import Sizes
     from sundsbo_mpi.topology import Mixing
 
 TUNING = (

@@ -69,8 +69,6 @@ def put_together(description: Description, tensors: Sequence[Tensor]) -> Any:
 def require_like(found: object, model: object, name: str) -> None:
     """Check that a state has the form of another: its names, its classes, its shapes and dtypes.
 
-    A plain empty tuple in the model stands for any state: a memory that fills later.
-
     Raises:
         ValueError: it has not; says which part, whose name begins with ``name``.
     """
@@ -83,7 +81,7 @@ def require_like(found: object, model: object, name: str) -> None:
     elif isinstance(found, dict) and isinstance(model, dict):
         same = found.keys() == model.keys()
         parts = [(key, found.get(key), part) for key, part in model.items()]
-    elif isinstance(found, tuple) and isinstance(model, tuple) and model:
+    elif isinstance(found, tuple) and isinstance(model, tuple):
         same = same and len(found) == len(model)
         names = getattr(model, "_fields", range(len(model)))
         parts = [*zip(map(str, names), found, model, strict=False)]

@@ -69,7 +69,7 @@ def command(
     from sundsbo_mpi.comm.world import load_mpi
 
     load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.bench.messages import Sizes
+    from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.session import Request, bench
 
     bench(Request(payload=Sizes(*payload), **checked))

@@ -18,7 +18,7 @@ from sundsbo_mpi.options import require_integer, require_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sundsbo_mpi.bench.messages import Sizes
+    from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.model import Model
     from sundsbo_mpi.bench.prediction import Asked, Placed, Prediction, Refused
     from sundsbo_mpi.topology import Mixing, Reading
@@ -137,9 +137,9 @@ def _asked(how: Mapping[str, Any], own: Sequence[str]) -> Callable[[int], Asked]
 
 
 def _sizes(how: Mapping[str, Any], of_task: tuple[str, ...]) -> Callable[[int], Sizes]:
-    from sundsbo_mpi.bench.messages import Sizes, itemsize
+    from sundsbo_mpi.algorithms.messages import Sizes
 
-    size = itemsize(how["dtype"])
+    size = _itemsize(how["dtype"])
     if not how["task"]:
         if of_task:
             raise UsageError(
@@ -157,6 +157,16 @@ def _sizes(how: Mapping[str, Any], of_task: tuple[str, ...]) -> Callable[[int], 
         return Sizes(*task_sizes(how["task"], of_task, agents), size)
 
     return of_agents
+
+
+def _itemsize(dtype: str) -> int:
+    import numpy as np
+
+    from sundsbo_mpi.config.tables import DTYPES
+
+    if dtype not in DTYPES:
+        raise unknown("dtype", dtype, DTYPES)
+    return np.dtype(dtype).itemsize
 
 
 def _model(path: str, transport: str, buffers: str) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.tasks.base import Task
+
+
+Lengths: TypeAlias = "list[list[int]]"
+"""The lengths of the vectors that travel together, for each round of an iteration."""
 
 
 class State(NamedTuple):
@@ -72,6 +76,10 @@ class Algorithm(Protocol):
 
     def start(self, task: Task) -> tuple[Variables, State]:
         """Return w^0 and the state before the first iteration."""
+        ...
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what travels in each round of an iteration that begins with w and the state."""
         ...
 
     def anew(self, w: Variables, state: State) -> State:

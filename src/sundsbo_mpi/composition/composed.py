@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State, no_penalty
 from sundsbo_mpi.composition.fusion import lockstep
 from sundsbo_mpi.composition.techniques import Exchange, Technique
 from sundsbo_mpi.outgoing import nothing
@@ -67,6 +67,18 @@ class Composed:
         w = self.begin(task)
         D_hat = {v: s.new_zeros(s.shape) for v, s in w.items()}
         return w, self.anew(w, State(self.estimator.start(w), {}, D_hat))
+
+    def lengths(self, w: Variables, _state: State) -> Lengths:
+        """Return what the techniques send: they start together, each as much in all its rounds."""
+        return [
+            [
+                len(w[v])
+                for v, technique in self.techniques.items()
+                if turn < technique.rounds
+                for _ in range(technique.vectors // technique.rounds)
+            ]
+            for turn in range(self.rounds)
+        ]
 
     def anew(self, w: Variables, state: State) -> State:
         """Return the state with the techniques' memories as they are before a first iteration."""

@@ -38,7 +38,7 @@ class Feedback(NamedTuple):
     estimate: Any
     """That of the method itself."""
     replicas: tuple[Replica, ...]
-    """One for each round of an iteration; none before the first iteration."""
+    """One for each round of an iteration; zero before the first iteration."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,25 @@ class Compressed(Wrapped):
     seed: int = 0
 
     def start(self, task: Task) -> tuple[Variables, State]:
-        """Return the start of the method, without replicas."""
+        """Return the start of the method: nobody has sent anything."""
         w, state = self.method.start(task)
-        return w, state._replace(estimate=Feedback(state.estimate, ()))
+        return w, self._unheard(w, state)
 
     def anew(self, w: Variables, state: State) -> State:
-        """Return the state with which the method goes on over other links, without replicas."""
+        """Return the state with which the method goes on over other links: all is told again."""
         before = state.estimate.estimate
-        state = self.method.anew(w, state._replace(estimate=before))
-        return state._replace(estimate=Feedback(before, ()))
+        return self._unheard(w, self.method.anew(w, state._replace(estimate=before)))
+
+    def _unheard(self, w: Variables, state: State) -> State:
+        """Return the method's state with replicas of agents that have sent nothing."""
+        import torch
+
+        like = next(iter(w.values()))
+        nothing = [
+            like.new_zeros(sum(sent), dtype=torch.float64) for sent in self.lengths(w, state)
+        ]
+        replicas = tuple(Replica(zeros, zeros) for zeros in nothing)
+        return state._replace(estimate=Feedback(state.estimate, replicas))
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
@@ -100,8 +110,7 @@ class Compressed(Wrapped):
 
         def exchange(outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
             r = len(after)
-            known = replicas[r] if replicas else None
-            answer, replica = yield from self._exchange(outgoing, known, (self.seed, k, r))
+            answer, replica = yield from self._exchange(outgoing, replicas[r], (self.seed, k, r))
             after.append(replica)
             return answer
 
@@ -110,15 +119,12 @@ class Compressed(Wrapped):
         return w, state._replace(estimate=Feedback(state.estimate, tuple(after)))
 
     def _exchange(
-        self, outgoing: Outgoing, replica: Replica | None, key: Key
+        self, outgoing: Outgoing, replica: Replica, key: Key
     ) -> Exchange[tuple[tuple[Tensor, ...], Replica]]:
         """Do one round."""
         import torch
 
         lengths, v = outgoing.lengths, torch.cat(outgoing.tensors)
-        if replica is None:
-            nothing = torch.zeros_like(v, dtype=torch.float64)
-            replica = Replica(nothing, nothing)
         news = torch.split((v - replica.v_hat).to(v.dtype), lengths)
         message = torch.cat(
             [self.compressor.encode(part, (*key, t)) for t, part in enumerate(news)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State
 from sundsbo_mpi.composition.composed import Composed
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class Loop:
         """Return w^0 and empty memories."""
         w, state = self.stage.start(task)
         return w, self.anew(w, state)
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what all repetitions send."""
+        return self.repeats * self.stage.lengths(w, state)
 
     def anew(self, w: Variables, state: State) -> State:
         """Return the state with the techniques' memories as they are before a first iteration."""

@@ -13,7 +13,7 @@ from sundsbo_mpi.outgoing import nothing
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.composition.algorithm import State
+    from sundsbo_mpi.composition.algorithm import Lengths, State
     from sundsbo_mpi.composition.estimators import Variables
     from sundsbo_mpi.composition.techniques import Exchange
     from sundsbo_mpi.outgoing import Outgoing
@@ -58,6 +58,11 @@ class MultiStep(Wrapped):
     def vectors(self) -> int:
         """Vectors sent to each neighbour per iteration, m times those of the method."""
         return self.steps * self.method.vectors
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what the method sends, m times in a row."""
+        once = self.method.lengths(w, state)
+        return [sent for sent in once for _ in range(self.steps)]
 
     def step(
         self, task: Task, k: int, w: Variables, state: State

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.composition.algorithm import Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State
 from sundsbo_mpi.composition.composed import Composed
 from sundsbo_mpi.composition.loops import Loop
 
@@ -63,6 +63,10 @@ class Staged:
         memory = {v: m for _, state in started for v, m in state.memory.items()}
         D_hat = {v: first.D_hat[v] for v in memory}
         return w, State(estimates, memory, D_hat)
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what the stages send, one after the other."""
+        return [sent for stage in self.stages for sent in stage.lengths(w, state)]
 
     def anew(self, w: Variables, state: State) -> State:
         """Return the state with which every stage goes on over other links."""

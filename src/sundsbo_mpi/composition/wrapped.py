@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.composition.algorithm import Algorithm, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Algorithm, Lengths, Oracles, Penalty, State
 from sundsbo_mpi.composition.techniques import Exchange, T
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class Wrapped:
     def start(self, task: Task) -> tuple[Variables, State]:
         """Return the start of the method."""
         return self.method.start(task)
+
+    def lengths(self, w: Variables, state: State) -> Lengths:
+        """Return what the method sends, in however many bytes."""
+        return self.method.lengths(w, state)
 
     def anew(self, w: Variables, state: State) -> State:
         """Return the state with which the method goes on over other links."""
