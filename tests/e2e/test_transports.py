@@ -1,5 +1,7 @@
 """What the messages of a run travel over."""
 
+import json
+
 import h5py
 import numpy as np
 import pytest
@@ -27,6 +29,67 @@ def test_a_run_is_the_same_bit_for_bit_over_every_transport_and_tells_which(
     assert said["p2p"] == "point to point"
     for name in TRANSPORTS:
         assert np.array_equal(final[name], final["auto"]), name
+
+
+FULL = """
+import math
+from sundsbo_mpi.comm.transports import shared
+from sundsbo_mpi.tasks.quadratic import Quadratic
+
+class Task(Quadratic):
+    def __init__(self, *, agent, agents, seed, rooms: int = 0):
+        \"\"\"Nothing can be shared any more once that has been asked so often.\"\"\"
+        super().__init__(agent=agent, agents=agents, seed=seed)
+        left = iter(rooms * [math.inf])
+        shared.room = lambda: next(left, 0)
+"""
+
+
+@pytest.fixture
+def full(tmp_path):
+    """Write a task under which the memory of the node fills; return what to give to --task."""
+    path = tmp_path / "full.py"
+    path.write_text(FULL)
+    return f"{path}:Task"
+
+
+def test_what_finds_no_room_after_all_goes_over_mpi_and_the_run_file_says_so(
+    mpirun, full, network, tmp_path
+):
+    flags = ("--topology", network(3), "--task", full, *FLAGS, "--set", "task.rooms=1")
+    (expected, result) = (
+        mpirun(3, *flags, "--transport", name, "--output", f"{name}.h5") for name in ("p2p", "auto")
+    )
+    assert expected.returncode == result.returncode == 0, result.stderr
+    with h5py.File(tmp_path / "auto.h5") as run, h5py.File(tmp_path / "p2p.h5") as other:
+        assert np.array_equal(run["final/y"][:], other["final/y"][:])
+        assert run.attrs["transport"] == "shared memory"
+        (event,) = map(json.loads, run["events"][()])
+        assert len(other["events"]) == 0
+    assert (event["iteration"], event["kind"]) == (1, "transport")
+    assert event["sentence"].startswith("messages of 168 bytes go over MPI within a node too: ")
+    assert result.stderr.count(event["sentence"]) == 1
+    refused = mpirun(3, *flags, "--transport", "shared")
+    assert_refused(refused, "has room for 0 of the 1152 bytes", "take --transport persistent")
+
+
+@pytest.mark.parametrize(
+    ("sending", "size"),
+    [
+        ((), 168),  # 5 + 2 x 8 numbers in each of two rounds
+        (("--set", "algorithm.wire=bf16"), 42),
+        (("--algorithm", "sun-dsbo-non-atc-gt"), 336),  # all at once
+    ],
+    ids=str,
+)
+def test_the_longest_message_itself_must_find_room(mpirun, full, network, sending, size):
+    flags = ("--topology", network(2), "--task", full, *FLAGS, *sending)
+    result = mpirun(2, *flags, "--output", "run.h5")
+    assert result.returncode == 0, result.stderr
+    windows = 2 * 2 * -(-size // 64) * 64
+    assert f"no shared memory within a node: /dev/shm has room for 0 of the {windows}" in (
+        result.stderr
+    )
 
 
 @pytest.mark.parametrize("transport", ["shared", "persistent"])

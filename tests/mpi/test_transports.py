@@ -4,6 +4,7 @@ import ctypes
 import os
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,6 +33,15 @@ def message(agent, round_, length=LENGTH):
     return torch.tensor(rng.standard_normal(length), dtype=torch.float32)
 
 
+def averaged(W, agent, v):
+    """Return the mean that an agent should have of the messages v(j), added in the usual order."""
+    want = v(agent) * W[agent, agent]
+    for j in np.flatnonzero(W[agent]).tolist():
+        if j != agent:
+            want.add_(v(j), alpha=W[agent, j])
+    return want
+
+
 @pytest.fixture
 def connect(comm):
     opened = []
@@ -51,11 +61,7 @@ def test_every_transport_gives_the_same_bits(comm, connect, wiring):
     gossip = connect(Weights(W, "test"), WIRINGS[wiring](comm.rank))
     for round_ in range(5):
         (v_bar,) = gossip.average((message(comm.rank, round_),))
-        want = message(comm.rank, round_) * W[comm.rank, comm.rank]
-        for j in np.flatnonzero(W[comm.rank]).tolist():
-            if j != comm.rank:
-                want.add_(message(j, round_), alpha=W[comm.rank, j])
-        assert torch.equal(v_bar, want)
+        assert torch.equal(v_bar, averaged(W, comm.rank, partial(message, round_=round_)))
 
 
 def directed(n):
@@ -199,6 +205,68 @@ def test_a_window_that_does_not_fit_is_refused_on_all_nodes_before_it_kills(
             gossip.average((torch.ones(1000),))
     (v_bar,) = gossip.average((torch.ones(1),))
     assert v_bar.item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("part", [lambda _: 0, lambda rank: rank // 2, lambda rank: rank % 2])
+@pytest.mark.parametrize("lacking", [lambda comm: True, lambda comm: comm.rank == comm.size - 1])
+def test_what_finds_no_room_goes_over_mpi_and_the_rest_stays(
+    comm, connect, monkeypatch, part, lacking
+):
+    """One node alone may be full, as one rank of it has found out."""
+    W = uneven_ring(comm.size)
+    gossip = connect(Weights(W, "test"), Wires("auto", part=part(comm.rank)))
+    shares, before = gossip.network._shares, gossip.network.description
+    assert gossip.network.notes == () or comm.size == 1
+    if lacking(comm):
+        monkeypatch.setattr(shared, "room", lambda: 100_000)
+    found = []
+    for round_ in range(5):
+        for length in (50, LENGTH, 60):
+            v = partial(message, round_=round_, length=length)
+            (v_bar,) = gossip.average((v(comm.rank),))
+            assert torch.equal(v_bar, averaged(W, comm.rank, v))
+        found.append(gossip.network.notes)
+    assert len(set(comm.allgather((found[-1], gossip.network.description)))) == 1
+    assert found == [found[0]] * 5, "it is told once"
+    if not shares:
+        assert gossip.network.description == before
+        return
+    added = "; persistent Neighbor_alltoallv where there is no room"
+    assert gossip.network.description == before + added
+    (note,) = found[0]
+    assert note.startswith(f"messages of {4 * LENGTH} bytes go over MPI within a node too: ")
+    assert "room for 100000 of the" in note
+    planned = {length: len(e._slots) for (length, *_), e in gossip._exchanges.items()}
+    assert planned == {50: shared.SLOTS, LENGTH: 1, 60: shared.SLOTS}
+
+
+def test_over_links_that_change_what_finds_no_room_goes_point_to_point(comm, connect, monkeypatch):
+    mixing = changing(comm.size)
+    gossip = connect(mixing, Wires("auto"))
+    monkeypatch.setattr(shared, "room", lambda: 0)
+    for k in range(8):
+        gossip.turn_to(k)
+        (v_bar,) = gossip.average((message(comm.rank, k),))
+        W = mixing.matrices[k % len(mixing.matrices)].toarray()
+        assert torch.equal(v_bar, averaged(W, comm.rank, partial(message, round_=k)))
+    if comm.size > 1:
+        assert gossip.network.description == "shared memory; point to point where there is no room"
+
+
+def test_what_finds_no_room_needs_no_library_of_mpi_4(comm, connect, monkeypatch):
+    """One rank alone may have found out that it is none."""
+    monkeypatch.setattr(network, "can_plan", lambda: comm.rank < comm.size - 1)
+    W = uneven_ring(comm.size)
+    gossip = connect(Weights(W, "test"), Wires("auto"))
+    monkeypatch.setattr(shared, "room", lambda: 0)
+    (v_bar,) = gossip.average((message(comm.rank, 0),))
+    assert torch.equal(v_bar, averaged(W, comm.rank, partial(message, round_=0)))
+    if comm.size > 1:
+        found = gossip.network.description
+        assert found == "shared memory; Neighbor_alltoallv where there is no room"
+        first, second = gossip.network.notes
+        assert "over MPI within a node too" in first
+        assert "in every round" in second
 
 
 def in_memory(tensor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.agent import Agent, Observer, Position
@@ -64,6 +64,12 @@ class Recording:
         if self.tracer is not None:
             self.tracer.write()
 
+    def event(self, iteration: int, kind: str, sentence: str) -> None:
+        """Tell what has happened, and write it down; local."""
+        self.reporter.note(sentence)
+        if self.recorder is not None:
+            self.recorder.event(iteration, kind, sentence)
+
 
 @dataclass(frozen=True)
 class RunObserver(Observer):
@@ -86,15 +92,25 @@ class RunObserver(Observer):
     recording: Recording
     watchdog: Watchdog
     stands: Callable[[Position], None]
+    known: set[str] = field(default_factory=set, init=False)
+    """What the links have been found to be, as the user has been told."""
+
+    def __post_init__(self) -> None:
+        """Take for known what was found before the first exchange: a run begins with it."""
+        self.known.update(self.agent.gossip.network.notes)
 
     def stand(self, at: Position) -> None:
         """Pass it on."""
         self.stands(at)
 
     def advance(self, done: int) -> None:
-        """Show how far the run is."""
+        """Show how far the run is, and tell what has come out about the links."""
         self.watchdog.rearm(done)
         self.recording.reporter.advance(done)
+        for sentence in self.agent.gossip.network.notes:
+            if sentence not in self.known:
+                self.known.add(sentence)
+                self.recording.event(done, "transport", sentence)
 
     def evaluate(self, at: Position) -> None:
         """Measure and record a row."""
@@ -120,9 +136,7 @@ class RunObserver(Observer):
 
     def note_skip(self, sentence: str, k: int) -> None:
         """Tell it, and write it down."""
-        self.recording.reporter.note(sentence)
-        if self.recording.recorder is not None:
-            self.recording.recorder.event(k, "skipped", sentence)
+        self.recording.event(k, "skipped", sentence)
 
 
 def spent(agent: Agent, numbers: Sequence[int], sent: tuple[int, int]) -> Spent:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sundsbo_mpi.agent import Agent
+from sundsbo_mpi.algorithms.messages import Sizes, message_bytes
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.agreement import jointly
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from sundsbo_mpi.comm.survivors import Survivors
+    from sundsbo_mpi.composition import Algorithm
     from sundsbo_mpi.config.tables import OutputOptions
     from sundsbo_mpi.ranks.control import Control
     from sundsbo_mpi.running.preparation import Prepared
@@ -104,13 +106,15 @@ def build_agent(
     """Connect the agent with those who are here; it must be closed in the end."""
     config, tally = prepared.config, here.tally
     jointly(tally, lambda: require_overlap(config.run.overlap))
-    wires = replace(_wires(config, task, site.device), watch=here.watch)
+    algorithm = build_algorithm(config, prepared.about.agents)[0]
+    wires = jointly(tally, lambda: _wires(config, task, algorithm, site.device))
+    wires = replace(wires, watch=here.watch)
     gossip = jointly(tally, lambda: Gossip(here.comm, prepared.weights, site.clock, wires))
     keep_freed_memory()
     watched = here.watch is not None
     return Agent(
         task=task,
-        algorithm=build_algorithm(config, prepared.about.agents)[0],
+        algorithm=algorithm,
         gossip=gossip,
         tally=tally,
         control=control,
@@ -132,10 +136,12 @@ def build_tracer(output: OutputOptions, everyone: Survivors, site: Site) -> Trac
     return Tracer(everyone.tally, aligned, partial(TraceFile, *where))
 
 
-def _wires(config: Config, task: Task, device: torch.device) -> Wires:
-    vectors = 2 * (task.sizes["x"] + 2 * task.sizes["y"])  # x, y, theta with their trackers
-    size = vectors * getattr(torch, config.run.dtype).itemsize
-    return Wires(config.run.transport, size, layer_of(device), config.run.gpu_direct)
+def _wires(config: Config, task: Task, algorithm: Algorithm, device: torch.device) -> Wires:
+    itemsize = getattr(torch, config.run.dtype).itemsize
+    trained = tuple(getattr(task, "single_level_variables", ()))
+    sizes = Sizes(task.sizes["x"], task.sizes["y"], itemsize, trained)
+    largest = max(message_bytes(algorithm, sizes), default=0)
+    return Wires(config.run.transport, largest, layer_of(device), config.run.gpu_direct)
 
 
 def _progress(config: Config, gossip: Gossip, local: world.Local, agent: int) -> Progress | None:

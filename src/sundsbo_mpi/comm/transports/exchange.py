@@ -38,7 +38,7 @@ class Connection(Protocol):
     description: str
     """What the messages travel over, for people; the same on all ranks."""
     notes: tuple[str, ...]
-    """What a user must know about the choice; the same on all ranks."""
+    """What a user must know about the choice, the same on all ranks; ``plan`` may add to it."""
 
     def plan(self, like: Tensor, length: int) -> Exchange:
         """Plan the exchange of messages of ``length`` numbers of the dtype and device of ``like``.

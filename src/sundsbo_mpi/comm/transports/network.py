@@ -1,4 +1,8 @@
-"""The links of one agent, and over which routes they go: decided once, when a run starts."""
+"""The links of one agent, and over which routes they go.
+
+That is decided once, when a run starts.  Only where the memory of a node turns out too small for
+the messages of one exchange do those go over MPI after all, if the user left the choice to us.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +21,19 @@ from sundsbo_mpi.comm.transports import (
     ONE_BY_ONE,
     PERSISTENT,
     SHARED,
+    SPOKEN,
     TRANSPORTS,
     Transport,
 )
-from sundsbo_mpi.comm.transports.exchange import Exchange, Route
-from sundsbo_mpi.comm.transports.messages import (
-    Allocate,
-    Collective,
-    OneByOne,
-    Persistent,
-    can_plan,
-    excess,
-    on_host,
-)
+from sundsbo_mpi.comm.transports.exchange import Exchange
+from sundsbo_mpi.comm.transports.graph import Edges, Graph
+from sundsbo_mpi.comm.transports.messages import Allocate, can_plan, on_host
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
-from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.topology import Links
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
 
     from sundsbo_mpi.comm.waiting import Watchful
@@ -52,7 +49,8 @@ class Wires:
 
     Args:
         transport: A name in ``TRANSPORTS``.
-        largest: Bytes of the longest message, as far as known; shared memory must hold it.
+        largest: Bytes of the longest message, as far as known; without room for it no memory is
+            shared.
         layer: The device of the payloads; None for host memory.
         direct: Hand device buffers to MPI, from agent to agent; needs an MPI that can take them.
         part: Ranks of one node with other numbers than this one's count as on another node.
@@ -82,7 +80,7 @@ class Network:
     """
 
     notes: tuple[str, ...] = ()
-    """What a user must know about the choice; the same on all ranks."""
+    """What a user must know about the choice; ``plan`` may add to it."""
 
     def __init__(self, comm: MPI.Intracomm, mixing: Mixing, wires: Wires) -> None:
         senders, receivers = mixing.edges().T
@@ -93,14 +91,19 @@ class Network:
         self._places = {agent: place for place, agent in enumerate(self._node.allgather(comm.rank))}
         hosts = np.array(comm.allgather(min(self._places)))
         near = hosts[senders] == hosts[receivers]
-        self._routes = self._choose(near)
-        self.description = self._routes.describe(bool(near.any()), not near.all())
-        self._far = frozenset(range(comm.size))
-        if self._shares:
-            self._far -= self._places.keys()
-        self._graph: MPI.Distgraphcomm | None = None
-        if not (self._shares and near.all()):
-            self._graph = _connect(comm, self.sources, self.destinations, self._far)
+        asked = TRANSPORTS[wires.transport]
+        self._way = asked.far if self._steady and not wires.direct else ONE_BY_ONE
+        self._shares = self._can_share(wanted=bool(near.any()) and asked.near == SHARED)
+        everyone = frozenset(range(comm.size))
+        self._between: Graph | None = None
+        """The links with agents of other nodes, where memory is shared."""
+        self._all: Graph | None = None
+        if not self._shares:
+            self._all = self._connect(everyone)
+        elif not near.all():
+            self._between = self._connect(everyone - self._places.keys())
+        routes = Transport(SHARED if self._shares else self._way, self._way, asked.about)
+        self.description = routes.describe(bool(near.any()), not near.all())
         if wires.direct and (complaint := self._complaint_of_devices(comm, wires.layer)):
             self.close()
             raise UsageError(complaint)
@@ -139,25 +142,24 @@ class Network:
             exchange.close()
         return right
 
-    def _choose(self, near: NDArray[np.bool_]) -> Transport:
-        """Decide on the routes; ``near`` says of every link whether it is within a node."""
-        comm, asked, wires = self._comm, TRANSPORTS[self._wires.transport], self._wires
+    def _can_share(self, *, wanted: bool) -> bool:
+        """Decide whether agents of a node share memory, if that is wanted at all."""
+        comm, wires = self._comm, self._wires
         # Memory that a GPU copies from and to at full speed is not to be had in a window.
         on_gpu = comm.allreduce(wires.layer is not None, MPI.LOR)
-        wanted = bool(near.any()) and asked.near == SHARED and not wires.direct
-        if on_gpu and wires.transport == DEFAULT:
-            wanted = False
-        found = comm.allgather(obstacle(self._node, wires.largest)) if wanted else []
-        reasons = [reason for reason in found if reason]
+        if not wanted or wires.direct or (on_gpu and wires.transport == DEFAULT):
+            return False
+        reasons = list(filter(None, comm.allgather(obstacle(self._node, wires.largest))))
         if reasons:
-            self.notes = (f"no shared memory within a node: {reasons[0]}",)
-        self._shares = wanted and not reasons
-        far = asked.far if self._steady and not wires.direct else ONE_BY_ONE
-        needed = not (self._shares and near.all())
-        if far == PERSISTENT and needed and not comm.allreduce(can_plan(), MPI.LAND):
-            far = COLLECTIVE
+            self.notes += (f"no shared memory within a node: {reasons[0]}",)
+        return not reasons
+
+    def _connect(self, among: frozenset[int]) -> Graph:
+        """Make the graph of the links with some agents."""
+        if self._way == PERSISTENT and not self._comm.allreduce(can_plan(), MPI.LAND):
+            self._way = COLLECTIVE
             self.notes += ("this MPI plans no neighbourhood collective ahead: one in every round",)
-        return Transport(SHARED if self._shares else far, far, asked.about)
+        return Graph(self._comm, Edges(self.sources, self.destinations), among, self._way)
 
     def plan(self, like: Tensor, length: int) -> Exchange:
         """Plan the exchange of messages of ``length`` numbers of the dtype and device of ``like``.
@@ -165,43 +167,54 @@ class Network:
         Raises:
             AgreedError: the messages are too long for the transport on some rank.
         """
-        meet(Tally(self._comm), self._complaint_of_length(length, length * like.dtype.itemsize))
-        layer = self._wires.layer
-        if layer is None:
-            return self._between_hosts(like.dtype, length, on_host)
-        if self._wires.direct:
-            slots = (layer.empty(length, like.dtype),)
-            return Direct(slots, [self._messages(slots, layer.empty)], layer)
-        return Staged(self._between_hosts(like.dtype, length, layer.host), layer)
+        layer, dtype = self._wires.layer, like.dtype
+        allocate = layer.host if layer else on_host
+        if self._shares and self._has_room(length * dtype.itemsize):
+            exchange = self._within_nodes(dtype, length, allocate)
+            return Staged(exchange, layer) if layer else exchange
+        graph = self._graph_of_all()
+        meet(Tally(self._comm), graph.excess(length))
+        if layer is not None and self._wires.direct:
+            slots = (layer.empty(length, dtype),)
+            return Direct(slots, [graph.route(slots, layer.empty)], layer)
+        slots = (allocate(length, dtype),)
+        exchange = Exchange(slots, [graph.route(slots, allocate)])
+        return Staged(exchange, layer) if layer else exchange
 
-    def _complaint_of_length(self, length: int, size: int) -> str | None:
-        if self._shares and (lack := shortage(self._node, size)):
-            return f"{lack} more: enlarge it, or take --transport persistent."
-        if self._graph is not None and self._routes.far != ONE_BY_ONE:
-            return excess(self._graph, length)
-        return None
+    def _has_room(self, size: int) -> bool:
+        """Tell whether messages of ``size`` bytes fit into the memory of all nodes.
 
-    def _between_hosts(self, dtype: torch.dtype, length: int, allocate: Allocate) -> Exchange:
-        if not self._shares:
-            slots = (allocate(length, dtype),)
-            return Exchange(slots, [self._messages(slots, allocate)])
+        Raises:
+            AgreedError: they do not, and the user has asked for shared memory.
+        """
+        lacks = filter(None, Tally(self._comm).everyone(shortage(self._node, size)))
+        if (lack := next(lacks, None)) is None:
+            return True
+        if self._wires.transport != DEFAULT:
+            raise AgreedError(f"{lack} more: enlarge it, or take --transport persistent.")
+        self.notes += (f"messages of {size} bytes go over MPI within a node too: {lack} more",)
+        return False
+
+    def _graph_of_all(self) -> Graph:
+        """Return the graph of all links, made when an exchange first needs it."""
+        if self._all is None:
+            self._all = self._connect(frozenset(range(self._comm.size)))
+            self.description += f"; {SPOKEN[self._way]} where there is no room"
+        return self._all
+
+    def _within_nodes(self, dtype: torch.dtype, length: int, allocate: Allocate) -> Exchange:
+        """Plan an exchange in a window of every node, and over MPI between nodes."""
+        between = self._between
+        meet(Tally(self._comm), between.excess(length) if between else None)
         window = Window(self._node, dtype, length)
         within = Shared(self._node, self._places, window, self._steady)
         own = window.slots(self._node.rank)
-        between = [] if self._graph is None else [self._messages(own, allocate)]
-        return Exchange(own, [*between, within])
-
-    def _messages(self, slots: tuple[Tensor, ...], allocate: Allocate) -> Route:
-        assert self._graph is not None
-        if self._routes.far == ONE_BY_ONE:
-            return OneByOne(self._graph, slots, allocate, self._far)
-        kind = Collective if self._routes.far == COLLECTIVE else Persistent
-        return kind(self._graph, slots, allocate)
+        return Exchange(own, [*([between.route(own, allocate)] if between else []), within])
 
     def close(self) -> None:
         """Free the communicators, after the exchanges that were planned have been closed."""
-        if self._graph is not None:
-            self._graph.Free()
+        for graph in filter(None, (self._between, self._all)):
+            graph.close()
         self._node.Free()
 
 
@@ -211,19 +224,3 @@ def _ranks_of_the_node(comm: MPI.Intracomm, part: int) -> MPI.Intracomm:
     whole.Free()
     assert isinstance(node, MPI.Intracomm)
     return node
-
-
-def _connect(
-    comm: MPI.Intracomm,
-    sources: tuple[int, ...],
-    destinations: tuple[int, ...],
-    among: frozenset[int],
-) -> MPI.Distgraphcomm:
-    """Make the graph of an agent's links with some agents; collective over ``comm``."""
-    from_ = [j for j in sources if j in among]
-    to = [j for j in destinations if j in among]
-    graph = comm.Create_dist_graph_adjacent(from_, to, reorder=False)
-    found = graph.Get_dist_neighbors()[:2]
-    if tuple(map(list, found)) != (from_, to):
-        raise RuntimeError(f"MPI reordered the sources and destinations {(from_, to)} to {found}")
-    return graph
