@@ -106,7 +106,7 @@ def crowded(
     if ranks <= cores:
         return None
     helps = {}  # a rank takes its share of threads by itself, unless it was told otherwise
-    if vendor == "Open MPI":
+    if vendor == "Open MPI":  # of MPICH's, a heavy yield was seen to change nothing
         helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
         if any(len(set(allowed)) < cores for allowed in everyone):
             helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
