@@ -1,6 +1,7 @@
 """Several agents in one process, one thread each, for what is collective but needs no network."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from threading import Barrier, BrokenBarrierError
 
 import numpy as np
@@ -54,7 +55,7 @@ class ThreadTally:
         return self.everyone(value)[0]
 
     def deal(self, values):
-        return self.everyone(values)[0][self.agent]
+        return self.everyone(list(islice(values or (), self.agents)))[0][self.agent]
 
     def spread(self, values):
         values[:] = self.everyone(values.copy())[0]

@@ -83,6 +83,31 @@ def test_second_derivatives_that_autograd_would_take_for_zero(sundsbo, network, 
     assert_refused(result, "the backward of Square is marked once_differentiable", "sun-dsbo-gt")
 
 
+YIELDING = """
+from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.toy import Toy
+
+
+class Yielding(Toy):
+    def __init__(self, *, shard, agent, agents, seed):
+        super().__init__(agent=agent, agents=agents, seed=seed)
+
+    @staticmethod
+    def shards(*, agents, seed):
+        for agent in range(agents):
+            if agent == 2:
+                raise UsageError("row 7 of the table is empty: fill it.")
+            yield {}
+"""
+
+
+def test_a_shard_that_cannot_be_made_when_others_have_theirs(mpirun, network, tmp_path):
+    (tmp_path / "own.py").write_text(YIELDING)
+    task = ("--task", f"{tmp_path}/own.py:Yielding", *SMALL)
+    assert_refused(mpirun(3, "--topology", network(3), *task), "row 7 of the table is empty")
+    assert mpirun(2, "--topology", network(2), *task).returncode == 0
+
+
 def test_unknown_command(sundsbo):
     assert_refused(sundsbo("topologi"), "did you mean 'topology'")
 

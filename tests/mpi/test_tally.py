@@ -1,14 +1,17 @@
 """Reductions and hand-outs against what any rank can work out by itself."""
 
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sundsbo_mpi.comm import tally as tallying
+from sundsbo_mpi.comm.agreement import deal
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.waiting import PATIENT, Watchful
+from sundsbo_mpi.errors import AgreedError, UsageError
 
 
 @pytest.fixture(params=["patient", "watchful"])
@@ -66,6 +69,51 @@ def test_each_agent_is_dealt_its_own(comm, tally):
     hands = [{"images": np.full(1000, r, dtype=np.uint8)} for r in range(comm.size)]
     hand = tally.deal(hands if comm.rank == 0 else None)
     assert (hand["images"] == comm.rank).all()
+
+
+def test_what_is_dealt_is_let_go_of_before_the_next_is_made(comm, tally):
+    made, alive = [], []
+
+    def count():
+        return sum(one() is not None for one in made)
+
+    def hand(agent):
+        found = np.full(100_000, agent)
+        made.append(weakref.ref(found))
+        return found
+
+    def hands():
+        for agent in range(comm.size):
+            alive.append(count())
+            yield hand(agent)
+
+    own = tally.deal(hands() if comm.rank == 0 else None)
+    assert (own == comm.rank).all()
+    assert alive == ([0] * comm.size if comm.rank == 0 else [])
+    assert count() == 0
+
+
+def test_an_agent_s_own_is_a_whole_copy_also_on_rank_0(comm, tally):
+    all_of_it = np.arange(4 * comm.size)
+    hands = (all_of_it[agent :: comm.size] for agent in range(comm.size))
+    own = tally.deal(hands if comm.rank == 0 else None)
+    assert own.tolist() == list(range(comm.rank, 4 * comm.size, comm.size))
+    assert own.flags.c_contiguous
+    assert own.flags.writeable
+    assert not np.shares_memory(own, all_of_it)
+
+
+@pytest.mark.parametrize("short", [1, 2, 100])
+def test_what_cannot_be_made_ends_the_dealing_alike_on_all(comm, tally, short):
+    good = max(comm.size - short, 0)
+
+    def hands():
+        yield from range(good)
+        raise UsageError(f"none for {good}")
+
+    with pytest.raises(AgreedError, match=f"none for {good}"):
+        deal(tally, hands)
+    assert tally.everyone(comm.rank) == list(range(comm.size))
 
 
 def test_rank_0_s_numbers_are_spread(comm, tally):

@@ -1,7 +1,7 @@
 import pytest
 from together import complaints, together
 
-from sundsbo_mpi.comm.agreement import agree, jointly, on_root
+from sundsbo_mpi.comm.agreement import agree, deal, jointly, on_root
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 
@@ -57,3 +57,26 @@ def test_agreeing_passes_or_names_the_first_difference():
         agree(tally, {"a": 1, "b": 7 if tally.agent == 2 else 5}, "try again")
 
     assert complaints(3, work, AgreedError) == ["b is 7 on rank 2 but 5 on rank 0: try again."] * 3
+
+
+def test_what_rank_0_makes_is_dealt_out_and_made_there_only():
+    made = []
+
+    def work(tally):
+        def make():
+            made.append(tally.agent)
+            yield from "abc"
+
+        return deal(tally, make)
+
+    assert together(3, work) == ["a", "b", "c"]
+    assert made == [0]
+
+
+@pytest.mark.parametrize("good", [0, 1, 2])
+def test_a_complaint_at_any_of_what_is_dealt_is_raised_everywhere(good):
+    def make():
+        yield from range(good)
+        raise UsageError("no more")
+
+    assert complaints(3, lambda t: deal(t, make), AgreedError) == ["no more"] * 3

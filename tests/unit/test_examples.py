@@ -49,7 +49,7 @@ def run(name, given, iterations):
     task_class = load_task(name_of(name))
     options = complete("task", task_class, given)
     whole = {"agents": AGENTS, "seed": 0, **options}
-    shards = task_class.shards(**whole) if hasattr(task_class, "shards") else None
+    shards = list(task_class.shards(**whole)) if hasattr(task_class, "shards") else None
     own = [{"shard": shard} for shard in shards] if shards else [{}] * AGENTS
     tasks = [task_class(agent=agent, **whole, **own[agent]) for agent in range(AGENTS)]
     settings = {k: v for k, v in task_class.defaults["algorithm"].items() if k != "private"}

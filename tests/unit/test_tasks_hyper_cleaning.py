@@ -13,7 +13,7 @@ OPTIONS = {"dataset": "digits", "heterogeneity": 0.1, "corruption": 0.3}
 
 def build(dtype=torch.float64, seed=0, **options):
     options = {"batch": 4, "hidden": 5, "alpha": 0.01, **options}
-    shards = labelled_shards(DATA, AGENTS, seed, heterogeneity=1.0, corruption=0.4)
+    shards = list(labelled_shards(DATA, AGENTS, seed, heterogeneity=1.0, corruption=0.4))
     tasks = [
         HyperCleaning(agent=agent, agents=AGENTS, seed=seed, shard=shards[agent], **options)
         for agent in range(AGENTS)

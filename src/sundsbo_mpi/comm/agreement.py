@@ -6,7 +6,8 @@ A rank that fails alone would leave the others waiting; here a ``UsageError`` an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sundsbo_mpi.errors import AgreedError, UsageError
@@ -29,6 +30,31 @@ def on_root(tally: Tally, work: Callable[[], T]) -> T:
     if complaint is not None:
         raise AgreedError(complaint)
     return result  # type: ignore[no-any-return]
+
+
+def deal(tally: Tally, make: Callable[[], Iterable[T]]) -> T:
+    """Hand the i-th of what rank 0 makes to agent i, one by one, or raise its complaint on all.
+
+    Args:
+        tally: All agents.
+        make: Called on rank 0, for one object for each agent, the next when the last one is sent.
+
+    Raises:
+        AgreedError: Making some object raised a ``UsageError``.
+    """
+    complaint = None
+
+    def hands() -> Iterator[T | None]:
+        nonlocal complaint
+        try:
+            yield from make()
+        except UsageError as error:
+            complaint = str(error)
+            yield from repeat(None)  # to those who wait for an object
+
+    own = tally.deal(hands() if tally.is_root else None)
+    meet(tally, complaint)
+    return own  # type: ignore[no-any-return]
 
 
 def meet(tally: Tally, complaint: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,11 +116,22 @@ class Tally:
         self._do("Bcast", packed)
         return _unpacked(packed, size)[0]
 
-    def deal(self, values: list[Any] | None) -> Any:
-        """Hand the i-th of rank 0's objects to agent i; only while no agent can be spared."""
+    def deal(self, values: Iterable[Any] | None) -> Any:
+        """Hand the i-th of rank 0's objects to agent i; only while no agent can be spared.
+
+        Rank 0 takes the next one when it has let go of the last one, and keeps a copy of its own,
+        which may be a part of something larger.
+        """
         from mpi4py.util import pkl5  # shards may exceed the 2 GiB of an ordinary message
 
-        return pkl5.Intracomm(self._comm).scatter(values, root=0)
+        mail = pkl5.Intracomm(self._comm)
+        if values is None:
+            return mail.recv(source=0)
+        coming = iter(values)
+        own = mail.sendrecv(next(coming), dest=0, source=0)
+        for agent in range(1, self.agents):
+            mail.send(next(coming), dest=agent)
+        return own
 
     def spread(self, values: NDArray[np.float64]) -> None:
         """Overwrite the agents' equally long arrays by rank 0's."""

@@ -12,18 +12,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Samples:
-    """Images and their true classes.
+    """Images and their true classes: some of those stored, copied when they are asked for.
 
-    ``images`` are as stored, uint8, shape (N, channels * height * width), channel by channel and
-    row by row; ``labels`` are int64, shape (N,).
+    ``stored`` are as read, uint8, shape (M, channels * height * width), channel by channel and row
+    by row; ``labels`` are int64, shape (N,); ``places`` are those of the N images in ``stored``,
+    None where these are all of them in their order.
     """
 
-    images: npt.NDArray[np.uint8]
+    stored: npt.NDArray[np.uint8]
     labels: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64] | None = None
+
+    @property
+    def images(self) -> npt.NDArray[np.uint8]:
+        """All images, one row each."""
+        return self.stored if self.places is None else self.stored[self.places]
 
     def at(self, places: npt.NDArray[np.int64]) -> Samples:
         """Return the samples at the places, in their order."""
-        return Samples(self.images[places], self.labels[places])
+        found = places if self.places is None else self.places[places]
+        return Samples(self.stored, self.labels[places], found)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from sundsbo_mpi.algorithms.safety import is_safe
 from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.checkpoint.resuming import Resumption, candidates
 from sundsbo_mpi.comm import world
-from sundsbo_mpi.comm.agreement import agree, jointly, on_root
+from sundsbo_mpi.comm.agreement import agree, deal, jointly, on_root
 from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.exchange import Connection
@@ -37,6 +38,8 @@ from sundsbo_mpi.tracing import check_trace
 from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mpi4py import MPI
 
     from sundsbo_mpi.comm.survivors import Survivors
@@ -90,16 +93,7 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
     """
     tally = Tally(comm)
     agree_on(tally, request)
-    shards: list[Any] = []
-
-    def on_rank_0() -> Prepared:
-        prepared = _read(request, tally.agents)
-        found, notes = _load_shards(prepared.config, prepared.about.agents)
-        shards.extend(found[number] for number in prepared.about.numbers if found)
-        return replace(prepared, notes=(*prepared.notes, *notes))
-
-    prepared = on_root(tally, on_rank_0)
-    divided = tally.tell(bool(shards))
+    prepared = on_root(tally, lambda: _read(request, tally.agents))
     jointly(tally, lambda: load_task(prepared.config.task["name"]))
     source = {"the task's file (SHA-256)": _source(prepared.config)}
     agree(tally, source, "use the same file on all nodes")
@@ -107,7 +101,8 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
         hosts, place = world.local(comm).hosts, prepared.config.topology.place
         comm, said = seat(comm, prepared.weights, hosts, place=place)
         prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
-    return prepared, Tally(comm).deal(shards or None) if divided else None, comm
+    shard, notes = _own_shard(Tally(comm), prepared)
+    return replace(prepared, notes=(*prepared.notes, *notes)), shard, comm
 
 
 def _read(request: Request, ranks: int) -> Prepared:
@@ -154,14 +149,28 @@ def _check_output(config: Config) -> None:
     check_writable(Path(output), config.output.overwrite)
 
 
-def _load_shards(config: Config, agents: int) -> tuple[list[Any], list[str]]:
-    """Return the agents' shards, none where the task needs none, and what is odd about the data."""
-    divide = getattr(load_task(config.task["name"]), "shards", None)
-    if divide is None:
-        return [], []
+def _own_shard(tally: Tally, prepared: Prepared) -> tuple[Any, list[str]]:
+    """Return this agent's shard, None where the task has none, and what is odd about the data."""
+    if getattr(load_task(prepared.config.task["name"]), "shards", None) is None:
+        return None, []
     with noted() as notes:
-        shards = list(divide(agents=agents, seed=config.run.seed, **config.task_options))
-    return shards, notes
+        shard = deal(tally, lambda: _shards(prepared.config, prepared.about))
+    return shard, tally.tell(notes)
+
+
+def _shards(config: Config, about: About) -> Iterator[Any]:
+    """Yield the shards of the agents that are left, holding none while the next is made."""
+    divide: Any = load_task(config.task["name"]).shards  # type: ignore[attr-defined]
+    shards = divide(agents=about.agents, seed=config.run.seed, **config.task_options)
+    made = compress(shards, (number in about.numbers for number in range(about.agents)))
+    for number in about.numbers:
+        try:
+            yield next(made)
+        except StopIteration:
+            raise UsageError(
+                f"shards() of the task has no shard for agent {number} of {about.agents}: return "
+                "or yield one for each agent, in their order."
+            ) from None
 
 
 def _source(config: Config) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.datasets import Dataset
+    from sundsbo_mpi.tasks.on_demand import OnDemand
 
 SYNTHETIC = "synthetic"
 """Stands for samples that are drawn (``synthetic_shards``), not loaded."""
@@ -112,7 +113,7 @@ class Hyperparameter(LabelledTask):
         validation: int,
         test: int,
         **_others: object,
-    ) -> list[Shard]:
+    ) -> OnDemand[Shard]:
         """Draw the synthetic samples, or load a data set, cut it to size and divide it.
 
         Raises:

@@ -18,6 +18,8 @@ from sundsbo_mpi.tasks.shards import Shard, labelled_shards
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.tasks.on_demand import OnDemand
+
 LARGEST_BATCH = 100_000
 """More samples than an agent can have of any known data set."""
 
@@ -119,7 +121,7 @@ class LabelledTask(ABC):
         heterogeneity: float,
         corruption: float = 0.0,
         **_others: object,
-    ) -> list[Shard]:
+    ) -> OnDemand[Shard]:
         """Load a data set, draw wrong labels, and divide all samples (``labelled_shards``).
 
         Raises:

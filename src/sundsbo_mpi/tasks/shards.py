@@ -9,6 +9,7 @@ import numpy as np
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.options import require_number
 from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.tasks.on_demand import OnDemand
 from sundsbo_mpi.tasks.partition import dirichlet_shards
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def corrupt(labels: Integers, classes: int, rate: float, rng: np.random.Generato
 
 def labelled_shards(
     data: Dataset, agents: int, seed: int, *, heterogeneity: float, corruption: float = 0.0
-) -> list[Shard]:
+) -> OnDemand[Shard]:
     """Corrupt the training labels and divide all samples among the agents.
 
     Training and validation samples are divided in Dirichlet proportions of their true labels,
@@ -68,21 +69,24 @@ def labelled_shards(
             (data.validation, Stream.VALIDATION_SHARDS),
         )
     )
-    test = [np.arange(agent, len(data.test.labels), agents) for agent in range(agents)]
-    shares = zip(train, validation, test, strict=True)
-    return [_shard(data, noisy, *places) for places in shares]
+
+    def shard(agent: int) -> Shard:
+        test = np.arange(agent, len(data.test.labels), agents)
+        return _shard(data, noisy, train[agent], validation[agent], test)
+
+    return OnDemand(agents, shard)
 
 
 def _shard(
     data: Dataset, noisy: Integers, train: Integers, validation: Integers, test: Integers
 ) -> Shard:
     return {
-        "train_inputs": data.train.images[train],
+        "train_inputs": data.train.at(train).images,
         "train_labels": noisy[train],
         "corrupted": noisy[train] != data.train.labels[train],
-        "validation_inputs": data.validation.images[validation],
+        "validation_inputs": data.validation.at(validation).images,
         "validation_labels": data.validation.labels[validation],
-        "test_inputs": data.test.images[test],
+        "test_inputs": data.test.at(test).images,
         "test_labels": data.test.labels[test],
         "shape": np.array(data.shape),
         "classes": np.array(data.classes),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.tasks.on_demand import OnDemand
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +19,7 @@ NOISE = 0.1
 
 def synthetic_shards(
     agents: int, seed: int, *, features: int, sizes: dict[str, int]
-) -> list[Shard]:
+) -> OnDemand[Shard]:
     """Draw every agent's samples.
 
     A sample of agent i, counted from 1, is
@@ -38,7 +39,7 @@ def synthetic_shards(
     here as one factor of 0.1 on standard normal noise.
     """
     truth = generator(seed, Stream.SYNTHETIC).standard_normal(features)
-    return [_shard(agent, seed, truth, sizes) for agent in range(agents)]
+    return OnDemand(agents, lambda agent: _shard(agent, seed, truth, sizes))
 
 
 def _shard(agent: int, seed: int, truth: npt.NDArray[np.float64], sizes: dict[str, int]) -> Shard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.options import require_integer
 from sundsbo_mpi.randomness import Stream, generator
+from sundsbo_mpi.tasks.on_demand import OnDemand
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -81,7 +82,7 @@ def check_sizes(training: Tasks, tested: Tasks) -> None:
 
 def meta_learning_shards(
     data: CharacterSet, agents: int, seed: int, training: Tasks, tested: Tasks
-) -> list[Shard]:
+) -> OnDemand[Shard]:
     """Divide the images of every training class, and the tasks drawn for evaluation.
 
     The images of a class are divided at random into n equal parts (up to n - 1 images are left
@@ -100,16 +101,18 @@ def meta_learning_shards(
     """
     _check(data, agents, training, tested)
     mean, std = _moments(data.train, data.shape[0])
-    return [
-        {
-            **own,
+    divided = _divided(data.train, agents, seed)
+
+    def shard(agent: int) -> Shard:
+        return {
+            **divided(agent),
             **_new_tasks(data, tested, seed, range(agent, tested.number, agents)),
             "shape": np.array(data.shape),
             "mean": mean,
             "std": std,
         }
-        for agent, own in enumerate(_divided(data.train, agents, seed))
-    ]
+
+    return OnDemand(agents, shard)
 
 
 def _check(data: CharacterSet, agents: int, training: Tasks, tested: Tasks) -> None:
@@ -139,21 +142,22 @@ def _check(data: CharacterSet, agents: int, training: Tasks, tested: Tasks) -> N
         )
 
 
-def _divided(classes: Classes, agents: int, seed: int) -> list[Shard]:
-    """Return each agent's images of the training classes, and their counts."""
+def _divided(classes: Classes, agents: int, seed: int) -> Callable[[int], Shard]:
+    """Return what gives an agent's images of the training classes, and their counts."""
     held = [len(images) // agents for images in classes]
     orders = [
         generator(seed, Stream.META_SHARDS, c).permutation(len(images))
         for c, images in enumerate(classes)
     ]
-    shards: list[Shard] = []
-    for agent in range(agents):
+
+    def part(agent: int) -> Shard:
         own = [
             images[order[agent * each : (agent + 1) * each]]
             for images, order, each in zip(classes, orders, held, strict=True)
         ]
-        shards.append({"images": np.concatenate(own), "counts": np.array(held)})
-    return shards
+        return {"images": np.concatenate(own), "counts": np.array(held)}
+
+    return part
 
 
 def _new_tasks(data: CharacterSet, tested: Tasks, seed: int, mine: range) -> Shard:

@@ -25,6 +25,8 @@ from sundsbo_mpi.tasks.meta_learning.shards import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.tasks.on_demand import OnDemand
+
 
 class MetaLearning:
     """Learn features from a pool of R few-shot tasks, with a linear head for each.
@@ -88,8 +90,7 @@ class MetaLearning:
     4. The normalisation takes mean and variance from the images at hand, of one task, support and
        query apart, in training as in evaluation: running statistics would be a state outside of x
        and y, which no agent averages and no gradient sees.
-    5. How many steps fit a new head, and how long they are, is not printed; their momentum, 0.85,
-       is.
+    5. How many steps fit a new head, and how long, is not printed; their momentum, 0.85, is.
     6. There is no parameter H: the source has "H = 1" in one place and "the data is uniformly
        split" in another, and here every agent has equally many images of every class.
     """
@@ -152,7 +153,7 @@ class MetaLearning:
         test_shots: int,
         test_queries: int,
         **_others: object,
-    ) -> list[Shard]:
+    ) -> OnDemand[Shard]:
         """Load the data, and divide images and evaluation tasks (``meta_learning_shards``).
 
         Raises:
