@@ -40,6 +40,10 @@ class Difference:
 
         torch.sub(self.a, self.b, alpha=self.c, out=place)
 
+    def numel(self) -> int:
+        """Return how many numbers it has."""
+        return self.a.numel()
+
     @property
     def tensor(self) -> Tensor:
         """The vector by itself."""
@@ -74,9 +78,9 @@ class Outgoing(NamedTuple):
         return first.a if isinstance(first, Difference) else first
 
     @property
-    def lengths(self) -> list[int]:
+    def lengths(self) -> tuple[int, ...]:
         """How many numbers every part has."""
-        return [(v.a if isinstance(v, Difference) else v).numel() for v in self.parts]
+        return tuple([v.numel() for v in self.parts])
 
     def write(self, places: Sequence[Tensor]) -> None:
         """Write every part into a tensor of its length."""

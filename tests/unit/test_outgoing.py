@@ -28,7 +28,7 @@ def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c, of
 def test_the_shape_of_a_message_is_known_before_it_is_computed():
     a, b = vectors(2, 5, torch.float64)
     outgoing = Outgoing((Difference(a, 0.5, b), torch.zeros(2, dtype=torch.float64)))
-    assert outgoing.lengths == [5, 2]
+    assert outgoing.lengths == (5, 2)
     assert outgoing.like is a
     assert Outgoing((b,)).like is b
 

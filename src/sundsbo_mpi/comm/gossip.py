@@ -57,7 +57,7 @@ class Posted(NamedTuple):
     """A message on its way."""
 
     exchange: Exchange
-    lengths: list[int]
+    lengths: tuple[int, ...]
     decode: Callable[[Tensor], Tensor]
 
 
@@ -106,7 +106,7 @@ class Gossip:
         lengths = outgoing.lengths
         exchange = self._planned(outgoing.like, sum(lengths))
         with self._clock("pack"):
-            outgoing.write(exchange.packed.split_with_sizes(lengths))
+            outgoing.write(exchange.places(lengths))
         with self._clock("post"):
             exchange.start(self._links)
         self._posted = Posted(exchange, lengths, outgoing.decode)
@@ -149,8 +149,9 @@ class Gossip:
             mixed = decode(exchange.own) * self._links.own
             for w_ij, m_j in zip(self._links.sources.values(), exchange.arrived, strict=True):
                 mixed.add_(decode(m_j), alpha=w_ij)
-        whole = mixed.numel() == sum(lengths)
-        return mixed.split_with_sizes(lengths) if whole else (mixed,)
+        if len(lengths) == 1 or mixed.numel() != sum(lengths):
+            return (mixed,)
+        return mixed.split_with_sizes(lengths)
 
     def average(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return sum_j w_ij v_j for every v of ``tensors``: post, then collect."""

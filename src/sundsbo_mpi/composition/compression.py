@@ -125,7 +125,7 @@ class Compressed(Wrapped):
         import torch
 
         lengths, v = outgoing.lengths, torch.cat(outgoing.tensors)
-        news = torch.split((v - replica.v_hat).to(v.dtype), lengths)
+        news = (v - replica.v_hat).to(v.dtype).split_with_sizes(lengths)
         message = torch.cat(
             [self.compressor.encode(part, (*key, t)) for t, part in enumerate(news)]
         )
@@ -138,9 +138,9 @@ class Compressed(Wrapped):
         (mixed,) = yield Outgoing((message,), _both(outgoing.meanwhile, own), read)
         q = own()
         replica = Replica(replica.v_hat + q, replica.gap + (mixed - q))
-        return torch.split(v.add_(replica.gap, alpha=self.gamma_c), lengths), replica
+        return v.add_(replica.gap, alpha=self.gamma_c).split_with_sizes(lengths), replica
 
-    def _decode(self, lengths: list[int], key: Key, message: Tensor) -> Tensor:
+    def _decode(self, lengths: tuple[int, ...], key: Key, message: Tensor) -> Tensor:
         """Return the vector that a message stands for, in float64."""
         import torch
 

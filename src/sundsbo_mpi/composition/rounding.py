@@ -63,7 +63,8 @@ class Rounded(Wrapped):
         message = v.clamp(-most, most).to(half).view(torch.int16)  # NaN stays NaN
         decode = partial(_decode, half, v.dtype)
         (mixed,) = yield Outgoing((message,), outgoing.meanwhile, decode)
-        return torch.split(v + (mixed - decode(message)), outgoing.lengths)
+        answer: Tensor = v + (mixed - decode(message))
+        return answer.split_with_sizes(outgoing.lengths)
 
 
 def _decode(half: Any, dtype: Any, message: Tensor) -> Tensor:

@@ -57,9 +57,9 @@ class Connection(Protocol):
 class Exchange:
     """One exchange of one payload, planned once and repeated every round.
 
-    A round is: fill ``packed``, ``start``, ``finish``, read ``own`` and ``arrived``.  They may be
-    read until the next ``start``.  Two slots take turns where neighbours read them in place, so
-    ``packed`` is another tensor after every ``finish``.
+    A round is: fill ``packed``, or the ``places`` in it, ``start``, ``finish``, read ``own`` and
+    ``arrived``.  They may be read until the next ``start``.  Two slots take turns where neighbours
+    read them in place, so ``packed`` is another tensor after every ``finish``.
 
     Making one and ``close`` are collective.
 
@@ -86,6 +86,14 @@ class Exchange:
         self._links: Links | None = None
         self._lying: dict[int, Sequence[Tensor]] = {}
         """By slot, where the neighbours' messages lie in its rounds over these links."""
+        self._places: dict[tuple[int, tuple[int, ...]], Sequence[Tensor]] = {}
+
+    def places(self, lengths: tuple[int, ...]) -> Sequence[Tensor]:
+        """Return ``packed`` cut into parts of these lengths, one after the other."""
+        cut = self._slot, lengths
+        if cut not in self._places:
+            self._places[cut] = self.packed.split_with_sizes(lengths)
+        return self._places[cut]
 
     def start(self, links: Links) -> None:
         """Send ``packed`` to the links' destinations and await what their sources send."""
@@ -123,4 +131,4 @@ class Exchange:
         """Free requests and windows; nothing that was read here may be read any more."""
         for route in self._routes:
             route.close()
-        self.arrived, self._lying = (), {}
+        self.arrived, self._lying, self._places = (), {}, {}

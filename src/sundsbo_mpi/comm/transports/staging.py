@@ -94,8 +94,8 @@ class Staged(Exchange):
     """
 
     def __init__(self, host: Exchange, layer: Layer) -> None:
+        super().__init__((layer.empty(host.packed.numel(), host.packed.dtype),), ())
         self._host, self._layer = host, layer
-        self.packed = self.own = layer.empty(host.packed.numel(), host.packed.dtype)
         self._rows: list[Tensor] = []
 
     def start(self, links: Links) -> None:
