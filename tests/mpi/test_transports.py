@@ -20,7 +20,7 @@ from sundsbo_mpi.comm.transports import TRANSPORTS, messages, network, shared
 from sundsbo_mpi.comm.transports.exchange import Exchange
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.staging import Cuda, says_yes
-from sundsbo_mpi.errors import AgreedError, UsageError
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.topology import Cycle, Weights
 
@@ -190,31 +190,18 @@ def test_without_shared_memory_messages_are_sent_and_the_reason_is_told(
         assert ("1000 of" if reason == "room" else "none here") in note
 
 
-@pytest.mark.parametrize("part", [lambda _: 0, lambda rank: rank // 2])
-def test_a_window_that_does_not_fit_is_refused_on_all_nodes_before_it_kills(
-    comm, connect, monkeypatch, part
-):
-    """One rank alone may have found it out."""
-    gossip = connect(
-        Weights(dense("ring", comm.size), "test"), Wires("shared", part=part(comm.rank))
-    )
-    if comm.rank == 0:
-        monkeypatch.setattr(shared, "room", lambda: 1000)
-    if comm.size > 1:
-        with pytest.raises(AgreedError, match=r"room for 1000 of the .* --transport persistent"):
-            gossip.average((torch.ones(1000),))
-    (v_bar,) = gossip.average((torch.ones(1),))
-    assert v_bar.item() == pytest.approx(1)
-
-
 @pytest.mark.parametrize("part", [lambda _: 0, lambda rank: rank // 2, lambda rank: rank % 2])
 @pytest.mark.parametrize("lacking", [lambda comm: True, lambda comm: comm.rank == comm.size - 1])
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [("auto", "persistent Neighbor_alltoallv"), ("shared", "point to point")],
+)
 def test_what_finds_no_room_goes_over_mpi_and_the_rest_stays(
-    comm, connect, monkeypatch, part, lacking
+    comm, connect, monkeypatch, part, lacking, asked, way
 ):
     """One node alone may be full, as one rank of it has found out."""
     W = uneven_ring(comm.size)
-    gossip = connect(Weights(W, "test"), Wires("auto", part=part(comm.rank)))
+    gossip = connect(Weights(W, "test"), Wires(asked, part=part(comm.rank)))
     shares, before = gossip.network._shares, gossip.network.description
     assert gossip.network.notes == () or comm.size == 1
     if lacking(comm):
@@ -231,8 +218,7 @@ def test_what_finds_no_room_goes_over_mpi_and_the_rest_stays(
     if not shares:
         assert gossip.network.description == before
         return
-    added = "; persistent Neighbor_alltoallv where there is no room"
-    assert gossip.network.description == before + added
+    assert gossip.network.description == f"{before}; {way} where there is no room"
     (note,) = found[0]
     assert note.startswith(f"messages of {4 * LENGTH} bytes go over MPI within a node too: ")
     assert "room for 100000 of the" in note

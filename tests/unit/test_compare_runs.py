@@ -11,13 +11,14 @@ from measured_runs import START, configured, without, write
 
 from sundsbo_mpi.compare.cost import cost
 from sundsbo_mpi.compare.differences import of_configuration, of_environment
+from sundsbo_mpi.compare.environment import environment
 from sundsbo_mpi.compare.fairness import remarks
 from sundsbo_mpi.compare.groups import group
 from sundsbo_mpi.compare.quantities import BYTES, SECONDS, line
 from sundsbo_mpi.compare.scaling import scaling
 from sundsbo_mpi.compare.targets import Aim, Wish, choose_aim, last, reached
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.runfile import read_run
+from sundsbo_mpi.runfile import TRANSPORT, Event, read_run
 from sundsbo_mpi.runfile.schema import LATER_COSTS
 from sundsbo_mpi.statistics import Spread, spread
 
@@ -214,6 +215,17 @@ def test_the_environments_of_two_clusters(run):
         "hosts": ["node1, node2", "far1, far2, far3"],
         "ranks per node": ["2 + 1", "1 + 1 + 1"],
     }
+
+
+def test_a_run_whose_messages_had_to_leave_shared_memory_is_not_one_that_kept_it(run):
+    kept = run(transport="shared memory")
+    left, left_too = (
+        dataclasses.replace(kept, events=(Event(1, TRANSPORT, f"room for {free} bytes"),))
+        for free in (0, 1)
+    )
+    assert environment(kept)["transport"] == "shared memory"
+    assert environment(left)["transport"] != "shared memory"
+    assert environment(left) == environment(left_too)
 
 
 UNFAIR = [

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sundsbo_mpi.runfile import RunData
+from sundsbo_mpi.runfile import TRANSPORT, RunData
 from sundsbo_mpi.versions import library
 
+CHANGED = ", and MPI where there was no room"
 MOST_HOSTS = 3
 """How many names of hosts are told."""
 
@@ -16,10 +17,17 @@ MOST_HOSTS = 3
 def environment(run: RunData) -> dict[str, str]:
     """Return the facts about a run by name, those that its file lacks left out."""
     about, agents = run.attributes, run.agents_info
-    transport = {"transport": str(about["transport"])} if "transport" in about else {}
     threads = {"threads per agent": counted(agents["threads"].tolist())}
     place = hosts_and_devices(agents, agents["host"].tolist())
-    return library_and_versions(about) | transport | place | threads
+    return library_and_versions(about) | _transport(run) | place | threads
+
+
+def _transport(run: RunData) -> dict[str, str]:
+    """Return what messages went over; of a run that changed it, that it did, but not the bytes."""
+    if "transport" not in run.attributes:
+        return {}
+    changed = any(event.kind == TRANSPORT for event in run.events)
+    return {"transport": run.attributes["transport"] + (CHANGED if changed else "")}
 
 
 def library_and_versions(about: Mapping[str, Any]) -> dict[str, str]:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
+TRANSPORT = "transport"
+"""The kind of an event that says that some messages go another way than the run began with."""
+
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

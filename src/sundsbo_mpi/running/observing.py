@@ -12,6 +12,7 @@ from sundsbo_mpi.checkpoint.moment import Moment, Spent
 from sundsbo_mpi.comm.agreement import on_root
 from sundsbo_mpi.comm.gossip import Earlier
 from sundsbo_mpi.measuring.metrics import assembled
+from sundsbo_mpi.runfile import TRANSPORT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +72,7 @@ class Recording:
             self.recorder.event(iteration, kind, sentence)
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunObserver(Observer):
     """The observer of a run.
 
@@ -92,12 +93,12 @@ class RunObserver(Observer):
     recording: Recording
     watchdog: Watchdog
     stands: Callable[[Position], None]
-    known: set[str] = field(default_factory=set, init=False)
-    """What the links have been found to be, as the user has been told."""
+    told: int = field(init=False)
+    """How many of the notes on the links are told: a run begins with those that it has."""
 
     def __post_init__(self) -> None:
-        """Take for known what was found before the first exchange: a run begins with it."""
-        self.known.update(self.agent.gossip.network.notes)
+        """Count what was found before the first exchange."""
+        self.told = len(self.agent.gossip.network.notes)
 
     def stand(self, at: Position) -> None:
         """Pass it on."""
@@ -107,10 +108,10 @@ class RunObserver(Observer):
         """Show how far the run is, and tell what has come out about the links."""
         self.watchdog.rearm(done)
         self.recording.reporter.advance(done)
-        for sentence in self.agent.gossip.network.notes:
-            if sentence not in self.known:
-                self.known.add(sentence)
-                self.recording.event(done, "transport", sentence)
+        notes = self.agent.gossip.network.notes
+        for sentence in notes[self.told :]:
+            self.recording.event(done, TRANSPORT, sentence)
+        self.told = len(notes)
 
     def evaluate(self, at: Position) -> None:
         """Measure and record a row."""

@@ -1,7 +1,7 @@
 """The links of one agent, and over which routes they go.
 
 That is decided once, when a run starts.  Only where the memory of a node turns out too small for
-the messages of one exchange do those go over MPI after all, if the user left the choice to us.
+the messages of one exchange do those go over MPI after all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sundsbo_mpi.comm.transports.graph import Edges, Graph
 from sundsbo_mpi.comm.transports.messages import Allocate, can_plan, on_host
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
-from sundsbo_mpi.errors import AgreedError, UsageError
+from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Links
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ class Network:
         self._way = asked.far if self._steady and not wires.direct else ONE_BY_ONE
         self._shares = self._can_share(wanted=bool(near.any()) and asked.near == SHARED)
         everyone = frozenset(range(comm.size))
-        self._between: Graph | None = None
+        self._graph_between: Graph | None = None
         """The links with agents of other nodes, where memory is shared."""
-        self._all: Graph | None = None
+        self._graph: Graph | None = None
         if not self._shares:
-            self._all = self._connect(everyone)
+            self._graph = self._connect(everyone)
         elif not near.all():
-            self._between = self._connect(everyone - self._places.keys())
+            self._graph_between = self._connect(everyone - self._places.keys())
         routes = Transport(SHARED if self._shares else self._way, self._way, asked.about)
         self.description = routes.describe(bool(near.any()), not near.all())
         if wires.direct and (complaint := self._complaint_of_devices(comm, wires.layer)):
@@ -182,29 +182,23 @@ class Network:
         return Staged(exchange, layer) if layer else exchange
 
     def _has_room(self, size: int) -> bool:
-        """Tell whether messages of ``size`` bytes fit into the memory of all nodes.
-
-        Raises:
-            AgreedError: they do not, and the user has asked for shared memory.
-        """
+        """Tell whether messages of ``size`` bytes fit into the memory of all nodes."""
         lacks = filter(None, Tally(self._comm).everyone(shortage(self._node, size)))
         if (lack := next(lacks, None)) is None:
             return True
-        if self._wires.transport != DEFAULT:
-            raise AgreedError(f"{lack} more: enlarge it, or take --transport persistent.")
         self.notes += (f"messages of {size} bytes go over MPI within a node too: {lack} more",)
         return False
 
     def _graph_of_all(self) -> Graph:
         """Return the graph of all links, made when an exchange first needs it."""
-        if self._all is None:
-            self._all = self._connect(frozenset(range(self._comm.size)))
+        if self._graph is None:
+            self._graph = self._connect(frozenset(range(self._comm.size)))
             self.description += f"; {SPOKEN[self._way]} where there is no room"
-        return self._all
+        return self._graph
 
     def _within_nodes(self, dtype: torch.dtype, length: int, allocate: Allocate) -> Exchange:
         """Plan an exchange in a window of every node, and over MPI between nodes."""
-        between = self._between
+        between = self._graph_between
         meet(Tally(self._comm), between.excess(length) if between else None)
         window = Window(self._node, dtype, length)
         within = Shared(self._node, self._places, window, self._steady)
@@ -213,7 +207,7 @@ class Network:
 
     def close(self) -> None:
         """Free the communicators, after the exchanges that were planned have been closed."""
-        for graph in filter(None, (self._between, self._all)):
+        for graph in filter(None, (self._graph_between, self._graph)):
             graph.close()
         self._node.Free()
 
