@@ -8,16 +8,21 @@ import sys
 import h5py
 import numpy as np
 import pytest
+import torch
+from bench import ring
 from click.testing import CliRunner
 from found_bench import FAR, NEAR, SIZES, found_bench
+from lockstep import Lockstep
 from rich.console import Console
 
+from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.bench.file import FORMAT, read_bench, write_bench
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.cli import predict
 from sundsbo_mpi.cli.bench import command as bench_command
 from sundsbo_mpi.cli.compare import command as compare
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.hyper_representation import HyperRepresentation
 from sundsbo_mpi.texttable import seconds, size
 from sundsbo_mpi.topology import BUILDERS, write_weights
 
@@ -230,6 +235,34 @@ def test_predict_asks_a_task_for_its_sizes(path, tmp_path):
     with (tmp_path / "a.csv").open(encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert float(row["bytes_most"]) == 2 * 4 * (7 + 3 + 3)
+
+
+@pytest.mark.parametrize("method", ["d-psgd", "gnsd", "sun-dsbo-se"])
+def test_predict_counts_the_bytes_that_a_run_on_the_task_sends(path, tmp_path, method):
+    """The single-level methods train x and y of this task."""
+    options = {"dataset": "digits", "hidden": 3, "heterogeneity": 0.5}
+    words = ("--task", "hyper-representation", "--set", "task.hidden=3", "--algorithm", method)
+    network = ("--topology", "ring", "--agents", 3, "--model", path, "--csv", tmp_path / "a.csv")
+    predicted(*network, *words)
+    with (tmp_path / "a.csv").open(encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    shards = HyperRepresentation.shards(agents=3, seed=0, **options)
+    tasks = [
+        HyperRepresentation(agent=i, agents=3, seed=0, shard=shard, **options)
+        for i, shard in enumerate(shards)
+    ]
+    for task in tasks:
+        task.to(torch.device("cpu"), torch.float32)
+    run = Lockstep(by_default(METHODS[method]), tasks, ring(3, 0.5)).run(2)
+    assert float(row["bytes_most"]) == 2 * run.bytes / 2  # to two neighbours, in two iterations
+
+
+def test_predict_leaves_methods_out_that_cannot_train_on_the_task(path):
+    words = ("--topology", "ring", "--agents", 4, "--model", path, "--task", "quadratic")
+    (why,) = (line for line in predicted(*words).output.splitlines() if "without d-psgd" in line)
+    assert "without d-psgd, gnsd: the task has no single_level()" in why
+    with pytest.raises(UsageError, match="cannot train on it"):
+        predicted(*words, "--algorithm", "gnsd")
 
 
 def test_predict_knows_how_messages_are_sent(path, tmp_path):

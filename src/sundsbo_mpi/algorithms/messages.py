@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from sundsbo_mpi.algorithms.single_level import trained_by
 from sundsbo_mpi.composition.compression import Compressed
 from sundsbo_mpi.composition.rounding import WIRE_BYTES, Rounded
 
@@ -22,7 +23,12 @@ class Sizes(NamedTuple):
     y: int
     itemsize: int = 4
     trained: tuple[str, ...] = ("y",)
-    """The variables that a single-level method moves."""
+    """The variables that a single-level method moves; none where it cannot train."""
+
+    @classmethod
+    def of(cls, task: Task, itemsize: int) -> Sizes:
+        """Return those of a task, of which each number has so many bytes."""
+        return cls(task.sizes["x"], task.sizes["y"], itemsize, trained_by(task))
 
 
 class Blank:

@@ -29,6 +29,13 @@ class SingleLevelOptions(MethodOptions):
     step_y: Scheduled = 0.1
 
 
+def trained_by(task: Task) -> tuple[str, ...]:
+    """Return the variables that a task's single-level training moves; none where it has none."""
+    if not hasattr(task, "single_level"):
+        return ()
+    return tuple(getattr(task, "single_level_variables", ()))
+
+
 @dataclass(frozen=True)
 class SingleLevel:
     """A method that descends on a task's ``single_level``; what else there is stays at its start.
@@ -67,13 +74,13 @@ class SingleLevel:
         Raises:
             UsageError: the task has no single-level training.
         """
-        trained = getattr(task, "single_level_variables", ())
-        if not (trained and hasattr(task, "single_level")):
+        trained = trained_by(task)
+        if not trained:
             raise UsageError(
                 "the task has no single_level() and single_level_variables, so "
                 "d-psgd and gnsd cannot train on it: take a bilevel method, or another task."
             )
-        return self.of(tuple(trained)).start(task)
+        return self.of(trained).start(task)
 
     def lengths(self, w: Variables, state: State) -> Lengths:
         """Return what is sent of the trained variables."""

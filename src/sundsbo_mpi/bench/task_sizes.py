@@ -1,20 +1,22 @@
-"""The lengths of a task's variables, found by building it; needs torch and the task's data."""
+"""What of a task tells the bytes of messages, found by building it; needs torch and its data."""
 
 from __future__ import annotations
 
+from sundsbo_mpi.algorithms.messages import Sizes
 from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.running.inspection import construct
 from sundsbo_mpi.tasks import load_task
 
 
-def task_sizes(name: str, sets: tuple[str, ...], agents: int) -> tuple[int, int]:
-    """Return d_x and d_y of a task for so many agents.
+def task_sizes(name: str, sets: tuple[str, ...], agents: int, itemsize: int) -> Sizes:
+    """Return the sizes of a task for so many agents.
 
     Args:
         name: As for ``tasks.load_task``.
         sets: Settings ``task.key=value``.
         agents: Among whom the data are divided.
+        itemsize: Bytes of a number.
 
     Raises:
         UsageError: there is no such task or setting, or it cannot be built for so many agents.
@@ -30,5 +32,4 @@ def task_sizes(name: str, sets: tuple[str, ...], agents: int) -> tuple[int, int]
     if divide is not None:
         shards = divide(agents=agents, seed=config.run.seed, **options)
         given["shard"] = next(iter(shards))
-    sizes = construct(task_class, given | options).sizes
-    return sizes["x"], sizes["y"]
+    return Sizes.of(construct(task_class, given | options), itemsize)

@@ -154,7 +154,7 @@ def _sizes(how: Mapping[str, Any], of_task: tuple[str, ...]) -> Callable[[int], 
     def of_agents(agents: int) -> Sizes:
         from sundsbo_mpi.bench.task_sizes import task_sizes
 
-        return Sizes(*task_sizes(how["task"], of_task, agents), size)
+        return task_sizes(how["task"], of_task, agents, size)
 
     return of_agents
 
