@@ -138,6 +138,13 @@ def test_iterations_are_timed_by_transport(ground):
         assert (seconds > 0).all()
 
 
+def test_messages_of_one_length_are_one_vector(ground, monkeypatch):
+    made, ones = [], Ground.ones
+    monkeypatch.setattr(Ground, "ones", lambda *of: made.append(of[1:]) or ones(*of))
+    measure_iterations(ground, networks_of(ground, "ring")[ALL], [(8, 16, 8, 8)])
+    assert sorted(made) == [(HOST, 2), (HOST, 4)]
+
+
 def test_every_pair_is_timed(ground):
     edges = networks_of(ground, "complete")[ALL].edges()
     found = measure_pairs(ground, edges, SIZES)

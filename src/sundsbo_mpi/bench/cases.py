@@ -93,6 +93,10 @@ def averaging(
 ) -> dict[tuple[str, str], Case]:
     """Return rounds of these lengths, one after the other, by transport and buffers; collective."""
     found = {}
+    vectors = {  # which rounds only read
+        buffers: {length: ground.ones(buffers, length) for length in set(lengths)}
+        for buffers in ground.devices
+    }
     for transport, buffers in product(TRANSPORTS, ground.devices):
         if buffers == DIRECT and transport != ONE_BY_ONE:
             continue  # any transport of device buffers is that one
@@ -101,8 +105,8 @@ def averaging(
         plan = partial(Gossip, ground.local.comm, part, clock, wires)
         gossip = jointly(ground.tally, plan)
         to_close.callback(gossip.close)
-        vectors = [ground.ones(buffers, length) for length in lengths]
-        found[transport, buffers] = Case(_rounds(gossip, vectors), clock, gossip.network)
+        sent = [vectors[buffers][length] for length in lengths]
+        found[transport, buffers] = Case(_rounds(gossip, sent), clock, gossip.network)
     return found
 
 

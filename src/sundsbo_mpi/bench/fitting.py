@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from sundsbo_mpi.bench.record import Sent, Series
 
 LARGEST_CHECKED = 2**26
-"""Bytes of a message: what methods send that send matrices may be more than hosts have room for."""
+"""Bytes of an iteration's messages: matrices may be more than hosts have room for."""
 
 
 def checked_messages(sizes: Sizes) -> dict[tuple[int, ...], tuple[str, ...]]:
     """Return the bytes of the messages in an iteration, and which methods send them.
 
-    Of all methods that send anything, with their default options, but for those with messages of
-    more than ``LARGEST_CHECKED`` bytes and those for which the problem is too large.
+    Of all methods that send anything, with their default options, but for those that send
+    more than ``LARGEST_CHECKED`` bytes to a neighbour and those for which the problem is too large.
     """
     found: dict[tuple[int, ...], tuple[str, ...]] = {}
     for name in decentralised():
         with suppress(UsageError):
             messages = message_bytes(by_default(METHODS[name]), sizes)
-            if max(messages) <= LARGEST_CHECKED:
+            if sum(messages) <= LARGEST_CHECKED:
                 found[messages] = (*found.get(messages, ()), name)
     return found
 

@@ -46,8 +46,8 @@ NO_DEVICE = (
     "or start the ranks where each can use a GPU (--device cuda lets them share)."
 )
 TOO_LARGE = (
-    f"not checked are {{}}: with this --payload they send more than {size(LARGEST_CHECKED)} in a "
-    "round, or cannot run; a smaller one shows them too"
+    f"not checked are {{}}: with this --payload they send more than {size(LARGEST_CHECKED)} to "
+    "a neighbour in an iteration, or cannot run; a smaller one shows them too"
 )
 ALONE = "one rank has no neighbours: only memcpy, the weighted mix and allreduce are measured"
 
@@ -93,7 +93,7 @@ def _bench(request: Request, here: world.Local, tally: Tally) -> None:
 
     def finish() -> None:
         assert result is not None
-        if result.methods and (names := unchecked(result.methods)):
+        if len(result.edges) and (names := unchecked(result.methods)):
             log.print(f"note: {TOO_LARGE.format(', '.join(names))}", markup=False)
         console(launched=True).print(render_bench(result))
         if request.output:
