@@ -48,6 +48,6 @@ def found_bench():
         },
         series={key: series(10.0**-n) for n, key in enumerate(keys, 5)},
         links={("auto", "host"): dict(zip(CLASSES, (NEAR, FAR), strict=True))},
-        methods=(Sent("sun-dsbo-se", 1, 200), Sent("sun-dsbo-gt", 2, 400)),
+        methods=(Sent(("sun-dsbo-se",), 1, 200), Sent(("sun-dsbo-gt",), 2, 400)),
         checks={("auto", "host"): Check(np.array([1e-3, 2e-3]), np.array([2e-3, 2e-3]))},
     )

@@ -55,6 +55,6 @@ def bench(factor=1.0, sizes=SIZES, binding=("0", "1", "0", "1"), **attributes):
             Key("memcpy", NOTHING, "host", NOTHING): series(factor / 4, sizes),
         },
         links={("auto", "host"): fits},
-        methods=(Sent("sun-dsbo-se", 1, 100), Sent("sun-dsbo-gt", 2, 200)),
+        methods=(Sent(("sun-dsbo-se",), 1, 100), Sent(("sun-dsbo-gt",), 2, 200)),
         checks={("auto", "host"): Check(factor * np.array([0.01, 0.02]), np.array([0.011, 0.024]))},
     )

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.bench.file import FORMAT, read_bench, write_bench
+from sundsbo_mpi.bench.record import Sent
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.cli import predict
 from sundsbo_mpi.cli.bench import command as bench_command
@@ -66,6 +67,15 @@ def test_what_is_written_comes_back(path):
     model = found.model("auto", "host")
     assert model.ranks_per_node == 2
     assert model.links == {"same node": NEAR, "other node": FAR}
+
+
+def test_methods_that_send_the_same_come_back_each(tmp_path):
+    alike = (Sent(("d-soba", "sun-dsbo-ed"), 1, 200), Sent(("sun-dsbo-gt",), 2, 400))
+    write_bench(tmp_path / "a.h5", dataclasses.replace(found_bench(), methods=alike))
+    assert read_bench(tmp_path / "a.h5").methods == alike
+    with h5py.File(tmp_path / "a.h5") as file:
+        names = file["methods/name"].asstr()[()].tolist()
+    assert names == ["d-soba, sun-dsbo-ed", "sun-dsbo-gt"]
 
 
 def test_a_file_that_names_the_binding_cores_is_read(path):

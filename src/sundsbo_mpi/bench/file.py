@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 FORMAT = "sundsbo-mpi-bench/1"
+SEPARATOR = ", "
+"""Between the names of methods that send the same."""
 
 
 def write_bench(path: Path, bench: Bench, overwrite: bool = False) -> None:
@@ -95,8 +97,9 @@ def _fill(file: h5py.File, bench: Bench) -> None:
         for kind, fitted in links.items():
             group = file.require_group(f"model/{transport}/{buffers}/{kind}")
             group.attrs.update(fitted._asdict())
-    for name in Sent._fields:
-        _write(file, f"methods/{name}", [getattr(sent, name) for sent in bench.methods])
+    _write(file, "methods/name", [SEPARATOR.join(sent.names) for sent in bench.methods])
+    _write(file, "methods/rounds", [sent.rounds for sent in bench.methods])
+    _write(file, "methods/bytes", [sent.bytes for sent in bench.methods])
     for (transport, buffers), check in bench.checks.items():
         for name, values in check._asdict().items():
             _write(file, f"checks/{transport}/{buffers}/{name}", values)
@@ -156,7 +159,6 @@ def _read(file: h5py.File) -> Bench:
     for transport, buffers in _groups(file.get("checks", {}), 2):
         group = file[f"checks/{transport}/{buffers}"]
         checks[transport, buffers] = Check(*(group[name][()] for name in Check._fields))
-    columns = [_values(file[f"methods/{name}"]) for name in Sent._fields]
     attributes = {_legible(name): _plain(value) for name, value in file.attrs.items()}
     return Bench(
         attributes=attributes,
@@ -166,11 +168,16 @@ def _read(file: h5py.File) -> Bench:
         pairs={name: _values(values) for name, values in file["pairs"].items()},
         series=series,
         links=links,
-        methods=tuple(
-            Sent(str(name), int(rounds), int(size))
-            for name, rounds, size in zip(*columns, strict=True)
-        ),
+        methods=_methods(file["methods"]),
         checks=checks,
+    )
+
+
+def _methods(group: h5py.Group) -> tuple[Sent, ...]:
+    columns = [_values(group[name]) for name in ("name", "rounds", "bytes")]
+    return tuple(
+        Sent(tuple(str(names).split(SEPARATOR)), int(rounds), int(size))
+        for names, rounds, size in zip(*columns, strict=True)
     )
 
 

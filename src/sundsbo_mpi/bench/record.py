@@ -20,10 +20,6 @@ NOTHING = "none"
 """Of what has no transport or links, such as memcpy."""
 
 
-SEPARATOR = ", "
-"""Between the methods that send the same."""
-
-
 class Key(NamedTuple):
     """What a series of seconds is about; each word a group of the file."""
 
@@ -51,20 +47,15 @@ class Check(NamedTuple):
 class Sent(NamedTuple):
     """What methods, named together where they send the same, send per iteration."""
 
-    name: str
+    names: tuple[str, ...]
     rounds: int
     bytes: int
     """To every neighbour."""
 
-    @property
-    def names(self) -> list[str]:
-        """Each of the methods."""
-        return self.name.split(SEPARATOR)
-
     @classmethod
     def of(cls, messages: Sequence[int], names: Sequence[str]) -> Sent:
         """Say that these methods send messages of these bytes."""
-        return cls(SEPARATOR.join(names), len(messages), sum(messages))
+        return cls(tuple(names), len(messages), sum(messages))
 
 
 @dataclass(frozen=True)

@@ -143,4 +143,4 @@ def _compared(predicted: float, measured: float) -> str:
 
 
 def _sent(sent: Sent) -> str:
-    return f"{sent.name}: {number_of(sent.rounds, 'round')}, {size(sent.bytes)}"
+    return f"{', '.join(sent.names)}: {number_of(sent.rounds, 'round')}, {size(sent.bytes)}"
