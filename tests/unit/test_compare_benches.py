@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from measured_benches import SIZES, bench
 
+from sundsbo_mpi.algorithms.messages import Sizes
 from sundsbo_mpi.bench.file import write_bench
+from sundsbo_mpi.bench.fitting import checked_messages
 from sundsbo_mpi.bench.record import Check, Sent
 from sundsbo_mpi.cli.compare import command
+from sundsbo_mpi.comm.transports import TRANSPORTS
 from sundsbo_mpi.errors import UsageError
 
 
@@ -38,6 +42,13 @@ def compare(tmp_path):
 def lines(text, start):
     found = [" ".join(line.split()) for line in text.splitlines()]
     return [line for line in found if line.startswith(start)]
+
+
+def checked(text, names):
+    """Return the lines below the names of methods that send the same."""
+    found = [" ".join(line.split()) for line in text.splitlines()]
+    below = found[found.index(names) + 1 :]
+    return list(itertools.takewhile(lambda line: ", host (" in line, below))
 
 
 def test_times_of_the_smallest_and_the_largest_message(compare):
@@ -73,9 +84,8 @@ def test_pairs_and_links_by_class(compare):
 def test_measured_beside_predicted_rounds(compare):
     other = dataclasses.replace(bench(2.0), methods=bench().methods[::-1])
     text = compare(bench(), other)
-    assert lines(text, "sun-dsbo-se, auto, host") == ["sun-dsbo-se, auto, host (ms) 11 24"]
-    (ratio,) = lines(text, "predicted / measured, sun-dsbo-se")
-    assert ratio.split()[-2:] == ["0.9091", "1.667"]
+    assert checked(text, "sun-dsbo-se") == ["auto, host (ms) 11 (0.9091) 24 (1.667)"]
+    assert checked(text, "sun-dsbo-gt") == ["auto, host (ms) 24 (0.8333) 11 (1.818)"]
 
 
 def test_methods_that_send_the_same_stand_together_as_far_as_all_benches_have_them(compare):
@@ -83,9 +93,26 @@ def test_methods_that_send_the_same_stand_together_as_far_as_all_benches_have_th
     alike = (Sent.of([100], ["sun-dsbo-se", "d-soba", "sun-dsbo-ed"]),)
     other = dataclasses.replace(bench(2.0), methods=alike, checks=checks)
     text = compare(bench(), other, width=200)
-    assert lines(text, "sun-dsbo-se, auto, host") == ["sun-dsbo-se, auto, host (ms) 11 20"]
-    assert lines(text, "d-soba, sun-dsbo-ed, auto") == ["d-soba, sun-dsbo-ed, auto, host (ms) – 20"]
-    assert lines(text, "sun-dsbo-gt, auto, host") == ["sun-dsbo-gt, auto, host (ms) 24 –"]
+    assert checked(text, "sun-dsbo-se") == ["auto, host (ms) 11 (0.9091) 20 (0.5)"]
+    assert checked(text, "d-soba, sun-dsbo-ed") == ["auto, host (ms) – 20 (0.5)"]
+    assert checked(text, "sun-dsbo-gt") == ["auto, host (ms) 24 (0.8333) –"]
+
+
+def test_the_checks_of_all_methods_by_all_transports_are_legible(compare):
+    """In a hundred columns every name stands once, unbroken, and every check on a line."""
+    groups = checked_messages(Sizes(50_000, 238_510))
+    alike = tuple(Sent.of(sent, names) for sent, names in groups.items())
+    ones = np.ones(len(alike))
+    checks = {(transport, "host"): Check(ones, ones) for transport in TRANSPORTS}
+    both = [dataclasses.replace(bench(k), methods=alike, checks=checks) for k in (1.0, 2.0)]
+    text = compare(*both, width=100)
+    (_, shown) = text.split("rounds of an iteration")
+    assert max(map(len, shown.splitlines())) <= 100
+    words = shown.replace(",", " ").split()
+    assert all(words.count(name) == 1 for names in groups.values() for name in names)
+    for transport in TRANSPORTS:
+        found = lines(shown, f"{transport}, host")
+        assert found == [f"{transport}, host (s) 1 (1) 1 (1)"] * len(groups)
 
 
 def test_what_only_one_of_them_has_is_a_dash(compare):
@@ -93,7 +120,7 @@ def test_what_only_one_of_them_has_is_a_dash(compare):
     text = compare(bench(), fewer)
     assert lines(text, "round, auto, host, all")[0] == "round, auto, host, all (µs) 1.506 –"
     assert lines(text, "alpha, auto, host, same")[0].endswith("1 –")
-    assert lines(text, "sun-dsbo-se, auto, host")[0].endswith("11 –")
+    assert checked(text, "sun-dsbo-se") == ["auto, host (ms) 11 (0.9091) –"]
 
 
 def test_settings_and_environment_where_they_differ(compare):
@@ -110,7 +137,9 @@ def test_binding_and_cores_where_they_differ(compare):
     other.ranks["node_cores"] = np.array([64, 64, 8, 8])
     text = compare(bench(), other, width=200)
     assert lines(text, "binding of a rank") == ["binding of a rank 0 (2 ranks), 1 (2 ranks) 0-7"]
-    assert lines(text, "cores of a node") == ["cores of a node 2 8 (2 ranks), 64 (2 ranks)"]
+    assert lines(text, "logical processors of a node") == [
+        "logical processors of a node 2 8 (2 ranks), 64 (2 ranks)"
+    ]
 
 
 def test_what_is_not_fair_is_said(compare):

@@ -12,10 +12,11 @@ With n ranks, E directed edges, P pairs of neighbours, S message sizes and M met
 /sizes                                         (S,)     bytes of a message
 /ranks/<host|device|node>                      (n,)     where every rank ran; equal numbers of
                                                         node share memory
-/ranks/binding                                 (n,)     the cores that a rank could run on, such as
-                                                        0-3,8; ``cores`` in earlier files
-/ranks/node_cores                              (n,)     how many cores the rank's node has; earlier
-                                                        files lack it
+/ranks/binding                                 (n,)     the logical processors (hardware threads)
+                                                        that a rank could run on, such as 0-3,8;
+                                                        ``cores`` in earlier files
+/ranks/node_cores                              (n,)     how many of them the rank's node has;
+                                                        earlier files lack it
 /topology/edges                                (E, 2)   sender, receiver
 /pairs/<first|second|latency_s|bandwidth>      (P,)     of each pair alone, both directions at once:
                                                         seconds of the shortest message, bytes per

@@ -27,7 +27,7 @@ def environment(bench: Bench) -> dict[str, str]:
     """Return the facts about hosts, libraries, versions and variables of the environment."""
     about, ranks = bench.attributes, bench.ranks
     launcher = {"launcher": str(about["launcher"])} if "launcher" in about else {}
-    of_ranks = {"cores of a node": "node_cores", "binding of a rank": "binding"}
+    of_ranks = {"logical processors of a node": "node_cores", "binding of a rank": "binding"}
     return {
         **library_and_versions(about),
         **launcher,

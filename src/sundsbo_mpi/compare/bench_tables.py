@@ -36,7 +36,7 @@ def render(benches: Sequence[NamedBench], remarks: Sequence[str]) -> RenderableT
     told += [
         ("single pairs of neighbours (median of the pairs)", _pairs(found)),
         ("links: alpha + beta * bytes", _links(found)),
-        ("rounds of an iteration", _checks(found)),
+        ("rounds of an iteration: measured (predicted / measured)", _checks(found)),
     ]
     parts: list[RenderableType] = [_compared(benches)]
     parts += [table(numbers, lines, title=title) for title, lines in told if lines]
@@ -106,17 +106,21 @@ def _links(benches: Sequence[Bench]) -> Rows:
 
 
 def _checks(benches: Sequence[Bench]) -> Rows:
+    """Return the names of methods that send the same, and below them a line per transport."""
     ways = dict.fromkeys(way for bench in benches for way in bench.checks)
-    lines = []
+    lines: list[Sequence[str]] = []
     for places, names in _together(benches).items():
+        lines.append((", ".join(names), *("" for _ in benches)))
         for way in ways:
             checks = [_check(b, place, way) for b, place in zip(benches, places, strict=True)]
-            told = ", ".join((*names, *way))
-            lines += [
-                _line(told, (measured for measured, _ in checks), SECONDS),
-                _line(f"predicted / measured, {told}", (p / m for m, p in checks), PLAIN),
-            ]
+            name, *measured = _line("  " + ", ".join(way), (m for m, _ in checks), SECONDS)
+            _, *ratios = _line("", (p / m for m, p in checks), PLAIN)
+            lines.append((name, *map(_bracketed, measured, ratios)))
     return lines
+
+
+def _bracketed(measured: str, ratio: str) -> str:
+    return measured if measured == DASH else f"{measured} ({ratio})"
 
 
 def _together(benches: Sequence[Bench]) -> dict[tuple[int | None, ...], list[str]]:
