@@ -58,7 +58,9 @@ def command(
     other nodes, each class is timed by itself too, and so is each pair of neighbours. To each class
     is fitted alpha + beta bytes per neighbour and round; the sum is checked against the
     rounds of an iteration of every method that sends anything, with its default options; methods
-    that send the same are measured once. Left out are those with messages of more than 67 MB.
+    that send the same are measured once; d-psgd and gnsd are taken to train y alone. Left out are
+    methods that send more than 67 MB to a neighbour in an iteration, and those that cannot run with
+    such an x and y.
 
     To put the OSU benchmarks beside it, start their 'osu_neighbor_alltoallv' on as many ranks,
     placed alike, with '-N graph:FILE' and the same links, a line 'sender,receiver' each, and
