@@ -205,6 +205,12 @@ def test_every_method_is_checked_beside_those_that_send_the_same():
     assert {"sun-dsbo-semi-gt", "sun-dsbo-non-atc-gt"} <= set(messages[400,])
 
 
+def test_where_all_methods_send_too_much_none_is_checked():
+    assert checked_messages(Sizes(10**8, 10**8)) == {}
+    assert unchecked([]) == list(decentralised())
+    assert check({("auto", "host"): Model({SAME: NEAR}, 2)}, {}, load(star(2), NODES[:3]), []) == {}
+
+
 def test_a_method_that_is_new_in_the_table_is_checked(monkeypatch):
     monkeypatch.setitem(METHODS, "another", METHODS["sun-dsbo-gt"])
     assert checked_messages(Sizes(10, 20))[200, 200][-1] == "another"

@@ -77,6 +77,6 @@ def check(
 ) -> dict[tuple[str, str], Check]:
     """Put the predicted seconds of an iteration's rounds beside the measured ones."""
     return {
-        key: Check(np.array([model.iteration_seconds(load, sizes) for sizes in messages]), own)
-        for (key, model), own in ((item, measured[item[0]]) for item in models.items())
+        key: Check(np.array([models[key].iteration_seconds(load, b) for b in messages]), own)
+        for key, own in measured.items()
     }
