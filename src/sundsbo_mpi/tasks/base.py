@@ -29,7 +29,8 @@ class Task(Protocol):
       returned, one list entry per agent; required if ``report`` returns arrays;
     - ``shards(*, agents, seed, **options) -> [shard, ...]`` (static): loads and divides the data on
       rank 0 alone; agent i is then built with the i-th shard, a dict of numpy arrays.  Shards that
-      are yielded are sent one by one, so that rank 0 need not hold all of them;
+      are yielded are sent one by one, and rank 0 holds one at a time: ``yield {...}`` as it is
+      made, since a variable would keep it while the next one is made;
     - ``to(device, dtype)``: called once after construction, to move the agent's data;
     - ``saddle(x, y, theta, batch, mu) -> (S_x, S_y, g_theta)``: the gradients of
       S = mu f_i(x, y) + g_i(x, y) - g_i(x, theta) in x and y, and that of g_i(x, theta) in theta,
