@@ -54,7 +54,7 @@ class ThreadTally:
     def tell(self, value):
         return self.everyone(value)[0]
 
-    def deal(self, values):
+    def scatter(self, values):
         return self.everyone(list(islice(values or (), self.agents)))[0][self.agent]
 
     def spread(self, values):

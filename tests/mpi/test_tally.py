@@ -65,13 +65,13 @@ def test_objects_go_round(comm, tally):
     assert tally.is_root == (comm.rank == 0)
 
 
-def test_each_agent_is_dealt_its_own(comm, tally):
+def test_each_agent_gets_its_own(comm, tally):
     hands = [{"images": np.full(1000, r, dtype=np.uint8)} for r in range(comm.size)]
-    hand = tally.deal(hands if comm.rank == 0 else None)
+    hand = tally.scatter(hands if comm.rank == 0 else None)
     assert (hand["images"] == comm.rank).all()
 
 
-def test_what_is_dealt_is_let_go_of_before_the_next_is_made(comm, tally):
+def test_what_is_scattered_is_let_go_of_before_the_next_is_made(comm, tally):
     made, alive = [], []
 
     def count():
@@ -87,7 +87,7 @@ def test_what_is_dealt_is_let_go_of_before_the_next_is_made(comm, tally):
             alive.append(count())
             yield hand(agent)
 
-    own = tally.deal(hands() if comm.rank == 0 else None)
+    own = tally.scatter(hands() if comm.rank == 0 else None)
     assert (own == comm.rank).all()
     assert alive == ([0] * comm.size if comm.rank == 0 else [])
     assert count() == 0
@@ -96,7 +96,7 @@ def test_what_is_dealt_is_let_go_of_before_the_next_is_made(comm, tally):
 def test_an_agent_s_own_is_a_whole_copy_also_on_rank_0(comm, tally):
     all_of_it = np.arange(4 * comm.size)
     hands = (all_of_it[agent :: comm.size] for agent in range(comm.size))
-    own = tally.deal(hands if comm.rank == 0 else None)
+    own = tally.scatter(hands if comm.rank == 0 else None)
     assert own.tolist() == list(range(comm.rank, 4 * comm.size, comm.size))
     assert own.flags.c_contiguous
     assert own.flags.writeable

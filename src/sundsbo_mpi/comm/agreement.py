@@ -52,7 +52,7 @@ def deal(tally: Tally, make: Callable[[], Iterable[T]]) -> T:
             complaint = str(error)
             yield from repeat(None)  # to those who wait for an object
 
-    own = tally.deal(hands() if tally.is_root else None)
+    own = tally.scatter(hands() if tally.is_root else None)
     meet(tally, complaint)
     return own  # type: ignore[no-any-return]
 

@@ -116,11 +116,13 @@ class Tally:
         self._do("Bcast", packed)
         return _unpacked(packed, size)[0]
 
-    def deal(self, values: Iterable[Any] | None) -> Any:
+    def scatter(self, values: Iterable[Any] | None) -> Any:
         """Hand the i-th of rank 0's objects to agent i; only while no agent can be spared.
 
-        Rank 0 takes the next one when it has let go of the last one, and keeps a copy of its own,
-        which may be a part of something larger.
+        Rank 0 must have one for each agent, since every other agent waits for its own: where
+        making one may fail, ``agreement.deal`` tells them.  Rank 0 takes the next one when it has
+        let go of the last one, and keeps a copy of its own, which may be a part of something
+        larger.
         """
         from mpi4py.util import pkl5  # shards may exceed the 2 GiB of an ordinary message
 
