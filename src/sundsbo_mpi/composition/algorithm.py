@@ -79,7 +79,11 @@ class Algorithm(Protocol):
         ...
 
     def lengths(self, w: Variables, state: State) -> Lengths:
-        """Return what travels in each round of an iteration that begins with w and the state."""
+        """Return what travels in each round of an iteration that begins with w and the state.
+
+        Which variables move may be the task's choice, as in single-level training; once it has
+        begun, the keys of the state's memory alone tell them.
+        """
         ...
 
     def anew(self, w: Variables, state: State) -> State:
