@@ -103,7 +103,7 @@ def test_an_agent_s_own_is_a_whole_copy_also_on_rank_0(comm, tally):
     assert not np.shares_memory(own, all_of_it)
 
 
-@pytest.mark.parametrize("short", [1, 2, 100])
+@pytest.mark.parametrize("short", [0, 1, 2, 100])
 def test_what_cannot_be_made_ends_the_dealing_alike_on_all(comm, tally, short):
     good = max(comm.size - short, 0)
 

@@ -73,7 +73,7 @@ def test_what_rank_0_makes_is_dealt_out_and_made_there_only():
     assert made == [0]
 
 
-@pytest.mark.parametrize("good", [0, 1, 2])
+@pytest.mark.parametrize("good", [0, 1, 2, 3])
 def test_a_complaint_at_any_of_what_is_dealt_is_raised_everywhere(good):
     def make():
         yield from range(good)

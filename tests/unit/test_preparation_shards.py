@@ -13,7 +13,8 @@ from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.config.resolving import Config
 from sundsbo_mpi.config.tables import OutputOptions, RunOptions, TopologyOptions
 from sundsbo_mpi.errors import AgreedError, DataNote, UsageError
-from sundsbo_mpi.running import preparation
+from sundsbo_mpi.running import dividing, preparation
+from sundsbo_mpi.tasks.on_demand import OnDemand
 from sundsbo_mpi.tasks.shards import labelled_shards
 
 TASK = {"name": "some", "dataset": "odd"}
@@ -25,9 +26,14 @@ def prepared(agents, numbers):
     return preparation.Prepared(CONFIG, (), None, (), about)
 
 
+def known(monkeypatch, task):
+    for module in (preparation, dividing):
+        monkeypatch.setattr(module, "load_task", lambda _name: task)
+
+
 def divide(monkeypatch, task, agents=2, numbers=None, meet=together):
     """Return every agent's shard and the notes."""
-    monkeypatch.setattr(preparation, "load_task", lambda _name: task)
+    known(monkeypatch, task)
     found = prepared(agents, list(range(agents)) if numbers is None else numbers)
     return meet(len(found.about.numbers), lambda tally: preparation._own_shard(tally, found))
 
@@ -84,16 +90,38 @@ def test_those_who_are_left_get_the_shards_of_their_numbers(monkeypatch, kind):
     assert divide(monkeypatch, Task, 5, [1, 4]) == [(1, []), (4, [])]
 
 
-@pytest.mark.parametrize("kind", [list, iter], ids=["a list", "one by one"])
-def test_too_few_shards_are_refused_by_all(monkeypatch, kind):
+def test_those_who_are_lost_have_no_shard_made_where_it_can_be_left_out(monkeypatch):
+    made = []
+
     class Task:
         @staticmethod
         def shards(agents, seed, dataset):
-            return kind([7, 8])
+            return OnDemand(agents, lambda agent: made.append(agent) or agent)
+
+    assert divide(monkeypatch, Task, 5, [1, 4]) == [(1, []), (4, [])]
+    assert made == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "found"),
+    [
+        (list, 2, "2 shards"),
+        (iter, 2, "2 shards"),
+        (list, 4, "4 shards"),
+        (iter, 4, "4 shards"),  # the last one, which is nobody's, is missing
+        (list, 6, "6 shards"),
+        (iter, 6, "more than 5 shards"),
+    ],
+)
+def test_another_number_of_shards_is_refused_by_all(monkeypatch, kind, number, found):
+    class Task:
+        @staticmethod
+        def shards(agents, seed, dataset):
+            return kind(range(number))
 
     said = (
-        "shards() of the task has no shard for agent 3 of 5: return or yield one for each agent, "
-        "in their order."
+        f"shards() of the task has {found} for 5 agents: return or yield one for each agent, in "
+        "their order."
     )
     sentences = divide(
         monkeypatch, Task, 5, [0, 3], lambda n, work: complaints(n, work, AgreedError)
@@ -128,10 +156,10 @@ def test_no_shard_is_kept_while_the_next_is_made(monkeypatch):
                 alive.append(sum(one() is not None for one in made))
                 yield hand(agent)
 
-    monkeypatch.setattr(preparation, "load_task", lambda _name: Task)
+    known(monkeypatch, Task)
     gc.disable()
     try:
-        shards = preparation._shards(CONFIG, prepared(4, [0, 1, 3]).about)
+        shards = dividing.divided(CONFIG, 4, [0, 1, 3])
         numbers = [*map(int, shards)]
     finally:
         gc.enable()

@@ -198,7 +198,12 @@ BROKEN = {
     "too few shards": (
         "@staticmethod\ndef shards(**_): return [{}]",
         "shards",
-        "1 shards for 2 agents",
+        "has 1 shard for 2 agents: return or yield one for each agent",
+    ),
+    "too many shards": (
+        "@staticmethod\ndef shards(**_):\n    while True: yield {}",
+        "shards",
+        "has more than 2 shards for 2 agents: return or yield one for each agent",
     ),
     "lists in shards": (
         "@staticmethod\ndef shards(*, agents, **_): return [{'rows': [1.0]}] * agents",

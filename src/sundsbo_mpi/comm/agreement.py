@@ -37,7 +37,8 @@ def deal(tally: Tally, make: Callable[[], Iterable[T]]) -> T:
 
     Args:
         tally: All agents.
-        make: Called on rank 0, for one object for each agent, the next when the last one is sent.
+        make: Called on rank 0, for one object for each agent, the next when the last one is sent;
+            asked once more after the last, so that it may complain at its end.
 
     Raises:
         AgreedError: Making some object raised a ``UsageError``.
@@ -52,7 +53,10 @@ def deal(tally: Tally, make: Callable[[], Iterable[T]]) -> T:
             complaint = str(error)
             yield from repeat(None)  # to those who wait for an object
 
-    own = tally.scatter(hands() if tally.is_root else None)
+    made = hands()
+    own = tally.scatter(made if tally.is_root else None)
+    if tally.is_root:
+        next(made, None)
     meet(tally, complaint)
     return own  # type: ignore[no-any-return]
 

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.ranks.job import agree_on
 from sundsbo_mpi.runfile import default_path
 from sundsbo_mpi.runfile.naming import check_writable
+from sundsbo_mpi.running.dividing import divided
 from sundsbo_mpi.running.enduring import require_endurable
 from sundsbo_mpi.running.resumption import judged, stored_settings
 from sundsbo_mpi.tasks import load_task
@@ -38,8 +38,6 @@ from sundsbo_mpi.tracing import check_trace
 from sundsbo_mpi.wording import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mpi4py import MPI
 
     from sundsbo_mpi.comm.survivors import Survivors
@@ -154,23 +152,9 @@ def _own_shard(tally: Tally, prepared: Prepared) -> tuple[Any, list[str]]:
     if getattr(load_task(prepared.config.task["name"]), "shards", None) is None:
         return None, []
     with noted() as notes:
-        shard = deal(tally, lambda: _shards(prepared.config, prepared.about))
+        about = prepared.about
+        shard = deal(tally, lambda: divided(prepared.config, about.agents, about.numbers))
     return shard, tally.tell(notes)
-
-
-def _shards(config: Config, about: About) -> Iterator[Any]:
-    """Yield the shards of the agents that are left, holding none while the next is made."""
-    divide: Any = load_task(config.task["name"]).shards  # type: ignore[attr-defined]
-    shards = divide(agents=about.agents, seed=config.run.seed, **config.task_options)
-    made = compress(shards, (number in about.numbers for number in range(about.agents)))
-    for number in about.numbers:
-        try:
-            yield next(made)
-        except StopIteration:
-            raise UsageError(
-                f"shards() of the task has no shard for agent {number} of {about.agents}: return "
-                "or yield one for each agent, in their order."
-            ) from None
 
 
 def _source(config: Config) -> str:

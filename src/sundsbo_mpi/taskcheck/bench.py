@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sundsbo_mpi.config.resolving import Config, Request, resolve
+from sundsbo_mpi.running.dividing import divided
 from sundsbo_mpi.running.inspection import construct
 from sundsbo_mpi.tasks import load_task
 
@@ -70,9 +71,7 @@ class Bench:
 
     def divided(self) -> list[Any]:
         """Divide the data."""
-        options = self.config.task_options
-        divide: Any = self.task_class.shards  # type: ignore[attr-defined]
-        return list(divide(agents=self.agents, seed=self.config.run.seed, **options))
+        return list(divided(self.config, self.agents, range(self.agents)))
 
     @cached_property
     def tasks(self) -> list[Task]:

@@ -62,7 +62,7 @@ def _as_of_an_object(member: Any, task_class: type) -> Any:
 
 
 def shards(bench: Bench) -> Said:
-    """``shards`` returns a dict of arrays for every agent, and the same ones again."""
+    """``shards`` has a dict of arrays for every agent, and the same ones again."""
     divide = inspect.getattr_static(bench.task_class, "shards", None)
     if divide is None:
         return absent("the agents make or read their data themselves")
@@ -70,11 +70,6 @@ def shards(bench: Bench) -> Said:
         raise UsageError("shards() of the task is no static method: write @staticmethod above it.")
     with noted() as notes:
         parts, again = bench.shards, bench.divided()
-    if len(parts) != bench.agents:
-        raise UsageError(
-            f"shards() of the task returns {len(parts)} shards for {bench.agents} agents: return a "
-            "list of one for each agent, in their order."
-        )
     for agent, part in enumerate(parts):
         arrays = part.values() if isinstance(part, Mapping) else [part]
         odd = [v for v in arrays if not isinstance(v, np.ndarray | np.generic)]
