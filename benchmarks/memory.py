@@ -52,10 +52,8 @@ class Heap(ctypes.Structure):
     _fields_: ClassVar = [(name, ctypes.c_size_t) for name in NAMES.split()]
 
 
-def in_use() -> float:
+def in_use(library: ctypes.CDLL) -> float:
     """Return what is allocated now, in MB: the heap without its free blocks."""
-    library = ctypes.CDLL(None)
-    library.mallinfo2.restype = Heap
     heap = library.mallinfo2()
     return float(heap.uordblks + heap.hblkhd) / MEGABYTE
 
@@ -114,12 +112,13 @@ def run(
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.ranks.control import Control
 
-    seen = {}
+    seen, due, library = {}, moments(iterations), ctypes.CDLL(None)
+    library.mallinfo2.restype = Heap
 
     class Onlooker(Observer):
         def advance(self, done: int) -> None:
-            if done in moments(iterations):
-                seen[done] = resident(), in_use()
+            if done in due:
+                seen[done] = resident(), in_use(library)
 
     tally, clock = Tally(comm), Clock()
     one = Agent(
@@ -139,7 +138,7 @@ def run(
 
 @click.command()
 @click.option("--agents", default=2, show_default=True)
-@click.option("--iterations", default=10_000, show_default=True)
+@click.option("--iterations", type=click.IntRange(min=PARTS[0]), default=10_000, show_default=True)
 @click.option("--method", default="sun-dsbo-gt", show_default=True)
 @click.option("--inside", "is_inside", is_flag=True, hidden=True)
 def main(agents: int, iterations: int, method: str, is_inside: bool) -> None:
