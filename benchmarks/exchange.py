@@ -4,7 +4,8 @@
 
 All agents on a ring, float32, vectors of 238,510 numbers (y of the network 784-300-10) and of the
 whole 527,020 of SUN-DSBO-SE.  A round computes sum_j w_ij (s_j - lam D_j), as technique se does.
-The variants take turns within each repetition:
+What is set beside one another, of one size and kind of round, takes turns within each repetition,
+and the vectors of the next are made when those of the last are gone:
 
 - bare: the step into the send buffer, one blocking Neighbor_alltoallv, and mul, add, add in torch;
 - messages, shared: the same by ``Gossip`` and its transports persistent and shared;
@@ -20,6 +21,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import product
 
 import click
 import numpy as np
@@ -39,13 +42,18 @@ from sundsbo_mpi.topology import Weights
 SIZES = {"y": Y, "payload": PAYLOAD}
 TRANSPORTS = {"messages": "persistent", "shared": "shared"}
 LAM = 0.1
+STEP = "step"
 Round = Callable[[], object]
+Found = list[dict[str, float]]
 
 
-def bare(comm: MPI.Intracomm, weights: Weights, length: int, *, step: bool) -> Round:
+def bare(
+    comm: MPI.Intracomm, weights: Weights, length: int, to_close: ExitStack, *, step: bool
+) -> Round:
     """Return a round of MPI and torch without the program."""
     links = weights.links(comm.rank, 0)
     exchange = BareExchange(comm, tuple(links.sources), links.destinations, length)
+    to_close.callback(exchange.close)
     own = torch.from_numpy(exchange.sent)
     rows = torch.from_numpy(exchange.received).reshape(-1, length)
     s, D = torch.ones(2, length)
@@ -62,11 +70,8 @@ def bare(comm: MPI.Intracomm, weights: Weights, length: int, *, step: bool) -> R
     return average
 
 
-def program(
-    comm: MPI.Intracomm, weights: Weights, length: int, transport: str, *, step: bool
-) -> Round:
+def program(gossip: Gossip, length: int, *, step: bool) -> Round:
     """Return a round of the program."""
-    gossip = Gossip(comm, weights, Clock(), Wires(transport))
     s, D = torch.ones(2, length)
     outgoing = Outgoing((Difference(s, LAM, D) if step else s,))
 
@@ -96,19 +101,27 @@ def disropt(comm: MPI.Intracomm, weights: Weights) -> Round | None:
     return average
 
 
-def variants(comm: MPI.Intracomm) -> dict[str, Round]:
-    """Plan everything that is measured: by kind, size and what a round does."""
-    weights = ring(comm.size)
-    found: dict[str, Round] = {}
-    for step, what in ((True, "step"), (False, "average")):
-        for size, length in SIZES.items():
-            found[f"bare {size} {what}"] = bare(comm, weights, length, step=step)
-            for name, transport in TRANSPORTS.items():
-                found[f"{name} {size} {what}"] = program(
-                    comm, weights, length, transport, step=step
-                )
-    peer = disropt(comm, weights)
-    return found | ({"disropt y step": peer} if peer else {})
+def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> dict[str, Round]:
+    """Plan what is set beside one another, by kind, size and what a round does."""
+    weights, length, step = ring(comm.size), SIZES[size], what == STEP
+    found = {f"bare {size} {what}": bare(comm, weights, length, to_close, step=step)}
+    for name, transport in TRANSPORTS.items():
+        gossip = Gossip(comm, weights, Clock(), Wires(transport))
+        to_close.callback(gossip.close)
+        found[f"{name} {size} {what}"] = program(gossip, length, step=step)
+    if length == Y and step and (peer := disropt(comm, weights)):
+        found[f"disropt {size} {what}"] = peer
+    return found
+
+
+def measured(comm: MPI.Intracomm, planned: dict[str, Round], repeats: int, rounds: int) -> Found:
+    """Return the seconds of a round of each in every repetition, in which they take turns."""
+    for average in planned.values():
+        seconds(comm, average, 3)
+    return [
+        {name: seconds(comm, average, rounds) for name, average in planned.items()}
+        for _ in range(repeats)
+    ]
 
 
 def seconds(comm: MPI.Intracomm, average: Round, rounds: int) -> float:
@@ -120,7 +133,7 @@ def seconds(comm: MPI.Intracomm, average: Round, rounds: int) -> float:
     return comm.allreduce((time.perf_counter() - began) / rounds, MPI.MAX)
 
 
-def ratios(found: list[dict[str, float]]) -> dict[str, tuple[float, ...]]:
+def ratios(found: Found) -> dict[str, tuple[float, ...]]:
     """Return the program's seconds beside the others' of the same size and kind."""
     pairs = {}
     for beside in found[0]:
@@ -138,16 +151,14 @@ def main(repeats: int, rounds: int) -> None:
     comm = MPI.COMM_WORLD
     torch.set_num_threads(1)
     keep_freed_memory()
-    planned = variants(comm)
-    for average in planned.values():
-        seconds(comm, average, 3)
-    found = [
-        {name: seconds(comm, average, rounds) for name, average in planned.items()}
-        for _ in range(repeats)
-    ]
+    figures, milliseconds = {}, {}
+    for what, size in product((STEP, "average"), SIZES):
+        with ExitStack() as to_close:
+            found = measured(comm, variants(comm, size, what, to_close), repeats, rounds)
+        figures |= ratios(found)
+        milliseconds |= {f"{name}, ms": spread([1e3 * r[name] for r in found]) for name in found[0]}
     if comm.rank == 0:
-        milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in found]) for name in planned}
-        report("exchange", ratios(found), milliseconds)
+        report("exchange", figures, milliseconds)
 
 
 if __name__ == "__main__":

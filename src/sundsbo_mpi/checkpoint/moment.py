@@ -132,7 +132,7 @@ def read_moment(
     except ValueError as error:
         raise UsageError(
             f"the checkpoint's '{path}' does not fit the task and the method: {error}; bring back "
-            "task and program as they were when it was kept, or take an undamaged copy of its folder."
+            "task and program as they were then, or take an undamaged copy of its folder."
         ) from error
     return Moment(Position(expected.done, w, state), spent)
 
