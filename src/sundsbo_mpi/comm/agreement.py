@@ -41,7 +41,7 @@ def deal(tally: Tally, make: Callable[[], Iterable[T]]) -> T:
             asked once more after the last, so that it may complain at its end.
 
     Raises:
-        AgreedError: Making some object raised a ``UsageError``.
+        AgreedError: Making some object, or the end of them, raised a ``UsageError``.
     """
     complaint = None
 
