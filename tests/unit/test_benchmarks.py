@@ -132,3 +132,10 @@ def test_sizes_of_jobs_are_compared_within_their_repetition(monkeypatch):
     found = figures(module, ["--repeats", "2"])
     assert found["se shared, n = 64 / n = 10"]["max"] == 1.5
     assert found["se messages, n = 64 / n = 10"]["min"] == 1.0
+
+
+def test_memory_is_not_looked_at_over_fewer_iterations_than_it_has_tenths(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    result = CliRunner().invoke(benchmark("memory").main, ["--iterations", "9"])
+    assert result.exit_code == 2
+    assert "9 is not in the range x>=10" in result.output
