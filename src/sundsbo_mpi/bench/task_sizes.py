@@ -5,6 +5,7 @@ from __future__ import annotations
 from sundsbo_mpi.algorithms.messages import Sizes
 from sundsbo_mpi.config.resolving import Request, resolve
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.running.dividing import divided
 from sundsbo_mpi.running.inspection import construct
 from sundsbo_mpi.tasks import load_task
 
@@ -28,8 +29,6 @@ def task_sizes(name: str, sets: tuple[str, ...], agents: int, itemsize: int) -> 
     config = resolve(Request(flags={"task": {"name": name}}, sets=sets))
     task_class, options = load_task(name), config.task_options
     given = {"agent": 0, "agents": agents, "seed": config.run.seed}
-    divide = getattr(task_class, "shards", None)
-    if divide is not None:
-        shards = divide(agents=agents, seed=config.run.seed, **options)
-        given["shard"] = next(iter(shards))
+    if getattr(task_class, "shards", None) is not None:
+        given["shard"] = next(divided(config, agents, (0,)))
     return Sizes.of(construct(task_class, given | options), itemsize)
