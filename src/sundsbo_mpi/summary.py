@@ -173,7 +173,8 @@ def variables(run: RunData) -> Lines:
         )
         for name, curve in run.consensus.items()
     ]
-    return Lines(("variable", "consensus", "largest", "last", "invariant, largest"), rows)
+    of_consensus = (f"consensus, {which}" for which in ("first", "largest", "last"))
+    return Lines(("variable", *of_consensus, "invariant, largest"), rows)
 
 
 def costs(run: RunData) -> Lines:

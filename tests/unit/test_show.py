@@ -59,6 +59,19 @@ def test_first_best_and_last_metrics(path):
     assert line(text, "theta") == "theta 0.3333 0.3333 0.125 7e-16"
 
 
+def test_how_far_the_agents_were_apart_at_first_at_most_and_at_last(tmp_path):
+    defects = {0: np.nan, 1: 2e-16, 2: 1e-16}
+    with contextlib.closing(RunFile.create(tmp_path / "a.h5", plan())) as run:
+        for index, apart in enumerate((0.25, 4.0, 0.5)):
+            of_each = {"consensus": apart, "invariant": defects[index]}
+            series = {name: dict.fromkeys(plan().variables, v) for name, v in of_each.items()}
+            run.append(row(index, **series))
+    text = show(str(tmp_path / "a.h5"))
+    columns = "consensus, first consensus, largest consensus, last invariant, largest"
+    assert line(text, "variable") == f"variable {columns}"
+    assert line(text, "x ") == "x 0.25 4 0.5 2e-16"
+
+
 def test_what_the_agents_have_spent(path):
     text = show(path)
     assert line(text, "bytes payload") == "bytes payload 5 kB 5.001 kB 5.002 kB 15 kB"
