@@ -17,7 +17,8 @@ from rich.console import Console
 
 from sundsbo_mpi.algorithms import METHODS, by_default
 from sundsbo_mpi.bench.file import FORMAT, read_bench, write_bench
-from sundsbo_mpi.bench.record import Sent
+from sundsbo_mpi.bench.model import Fit
+from sundsbo_mpi.bench.record import Sent, Series
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.cli import predict
 from sundsbo_mpi.cli.bench import command as bench_command
@@ -198,6 +199,32 @@ def test_the_tables_say_what_was_found():
     assert "auto host other node 5 µs 1.25 GB/s 50 %" in shown
     assert "sun-dsbo-gt: 2 rounds, 400 B" in shown
     assert "sun-dsbo-se: 1 round, 200 B 1 ms / 2 ms = 0.50" in shown
+
+
+@pytest.mark.parametrize(
+    ("kept", "fitted", "shown"),
+    [
+        (2, Fit(5e-6, 8e-10, 0.0), "5 µs 1.25 GB/s –"),
+        (2, Fit(5e-6, 0.0, 0.5), "5 µs – 50 %"),  # flat: one cost cannot meet two times
+        (2, Fit(0.0, 8e-10, 0.5), "0 ns 1.25 GB/s 50 %"),
+        (3, Fit(5e-6, 8e-10, 0.0), "5 µs 1.25 GB/s 0 %"),
+    ],
+)
+def test_no_error_of_the_fit_is_told_where_the_sizes_fix_a_line(kept, fitted, shown):
+    found = found_bench()
+    fewer = dataclasses.replace(
+        found,
+        sizes=SIZES[:kept],
+        series={
+            key: Series(*(seconds[:kept] for seconds in of_key))
+            for key, of_key in found.series.items()
+        },
+        links={("auto", "host"): {"same node": fitted}},
+    )
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render_bench(fewer))
+    assert f"auto host same node {shown} " in " ".join(captured.get().split())
 
 
 def test_numbers_with_their_units():

@@ -57,6 +57,18 @@ def test_the_error_is_the_worst_one():
     assert found.error == pytest.approx(np.abs(predicted / (exact * [1, 1, 1, 1.3]) - 1).max())
 
 
+@pytest.mark.parametrize("times", [(1e-6, 1.1e-6), (1e-6, 5e-3), (2e-6, 1e-6), (1e-9, 2e-6)])
+def test_two_sizes_have_an_error_only_where_a_cost_would_be_negative(times):
+    found = fit(2, np.array([4, 1024]), np.array(times))
+    slope = (times[1] - times[0]) / (1024 - 4)
+    if slope >= 0 and times[0] >= 4 * slope:
+        assert min(found.alpha, found.beta) > 0
+        assert found.error == pytest.approx(0, abs=1e-9)
+    else:
+        assert min(found.alpha, found.beta) == 0
+        assert found.error > 0.1
+
+
 def test_a_star_by_hand():
     """The centre deals with three neighbours, on its own node and on another."""
     model = Model({SAME: NEAR, OTHER: FAR}, ranks_per_node=2)

@@ -81,6 +81,17 @@ def test_pairs_and_links_by_class(compare):
     assert lines(text, "largest error, auto, host, same")[0].endswith("(%) 5 5")
 
 
+def test_an_error_of_the_fit_is_told_where_the_sizes_do_not_fix_a_line(compare, tmp_path):
+    """With two sizes a line meets both, but for one that would fall."""
+    two = bench(2.0, sizes=SIZES[:2])
+    text = compare(bench(), two, flags=("--csv", tmp_path / "a.csv"))
+    assert lines(text, "largest error, auto, host, same")[0].endswith("(%) 5 –")
+    assert lines(text, "largest error, auto, host, other")[0].endswith("(%) 10 10")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["what"] == "model"]
+    assert [row["largest_error"] for row in rows] == ["0.1", "0.05", "0.1", ""]
+
+
 def test_measured_beside_predicted_rounds(compare):
     other = dataclasses.replace(bench(2.0), methods=bench().methods[::-1])
     text = compare(bench(), other)

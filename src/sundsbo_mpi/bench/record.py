@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +81,14 @@ class Bench:
             KeyError: it was not measured.
         """
         return model_of(self.links[transport, buffers], self.ranks["node"])
+
+    def largest_error(self, fitted: Fit) -> float:
+        """Return the error of one of ``links``; NaN where it would be 0 whatever was measured.
+
+        It would where there are no more sizes than costs above 0: two sizes fix a line.
+        """
+        costs = sum(cost > 0 for cost in (fitted.alpha, fitted.beta))
+        return fitted.error if len(self.sizes) > costs else math.nan
 
     def place(self, method: str) -> int | None:
         """Return which of ``methods`` has a method among its names; None where none has."""

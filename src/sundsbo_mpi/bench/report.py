@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -106,7 +107,7 @@ def _links(bench: Bench) -> RenderableType:
             kind,
             seconds(fitted.alpha),
             f"{size(1 / fitted.beta)}/s" if fitted.beta else DASH,
-            f"{100 * fitted.error:.0f} %",
+            _percent(bench.largest_error(fitted)),
         )
         for (transport, buffers), fits in bench.links.items()
         for kind, fitted in fits.items()
@@ -114,6 +115,10 @@ def _links(bench: Bench) -> RenderableType:
     title = "fitted to the rounds: seconds per neighbour = alpha + beta bytes"
     header = ("transport", "buffers", "link", "alpha", "1/beta", "largest error")
     return table(header, rows, title=title, words=3, whole=3)
+
+
+def _percent(ratio: float) -> str:
+    return DASH if math.isnan(ratio) else f"{100 * ratio:.0f} %"
 
 
 def _checks(bench: Bench) -> list[RenderableType]:

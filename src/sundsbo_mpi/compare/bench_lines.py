@@ -68,7 +68,7 @@ def _models(bench: Bench) -> Iterator[Line]:
                 "links": kind,
                 "alpha_s": fitted.alpha,
                 "beta_s_per_byte": fitted.beta,
-                "largest_error": fitted.error,
+                "largest_error": bench.largest_error(fitted),
             }
 
 

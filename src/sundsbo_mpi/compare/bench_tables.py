@@ -96,7 +96,10 @@ def _links(benches: Sequence[Bench]) -> Rows:
         told = ", ".join(key)
         alphas = (math.nan if fit is None else fit.alpha for fit in of_key)
         rates = (1 / fit.beta if fit is not None and fit.beta else math.nan for fit in of_key)
-        errors = (math.nan if fit is None else fit.error for fit in of_key)
+        errors = (
+            math.nan if fit is None else bench.largest_error(fit)
+            for bench, fit in zip(benches, of_key, strict=True)
+        )
         lines += [
             _line(f"alpha, {told}", alphas, SECONDS),
             _line(f"1 / beta, {told}", rates, RATES),
