@@ -268,6 +268,7 @@ def test_a_network_is_predicted_by_hand():
     assert (se.rounds, gt.rounds, se.vectors, gt.vectors) == (1, 2, 3, 6)
     assert (se.bytes_most, se.bytes_all, se.bytes_between) == (2 * b, 8 * b, 4 * b)
     assert gt.bytes_all == 2 * se.bytes_all
+    assert (se.ranks_per_node, se.shortest, se.longest, gt.shortest, gt.longest) == (2, b, b, b, b)
 
 
 def test_a_network_that_changes_is_predicted_on_average():

@@ -39,12 +39,18 @@ class Prediction:
 
     method: str
     agents: int
+    ranks_per_node: int
+    """On the fullest node."""
     rounds: int
     vectors: int
     exchange: float
     """Seconds that the slowest agent's rounds take."""
     iteration: float
     """Seconds of the gradient and then the rounds: nothing overlaps."""
+    shortest: int
+    """Bytes of a message in the round with the fewest."""
+    longest: int
+    """In the round with the most."""
     bytes_most: float
     """Sent by the agent that sends most."""
     bytes_all: float
@@ -118,10 +124,13 @@ def predict(model: Model, network: Placed, asked: Asked) -> Iterator[Prediction 
         yield Prediction(
             method=name,
             agents=network.agents,
+            ranks_per_node=min(network.ranks_per_node, network.agents),
             rounds=len(messages),
             vectors=algorithm.vectors,
             exchange=float(exchange),
             iteration=asked.gradient + float(exchange),
+            shortest=min(messages),
+            longest=max(messages),
             bytes_most=float(sent.sum(axis=0).max()),
             bytes_all=float(sent.sum()),
             bytes_between=float(sent[1].sum()),

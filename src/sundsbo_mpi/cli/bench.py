@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
 
 SIZES = "4,1024,16384,262144,1048576,4194304"
-LARGEST = 2**30
-"""Bytes of a message."""
+MULTIPLE, LARGEST = 4, 2**30
+"""Bytes of a message: of one number of float32, and the most."""
 
 
 @click.command()
@@ -79,10 +79,11 @@ def command(
 
 def _sizes(given: tuple[int, ...]) -> tuple[int, ...]:
     for size in given:
-        require_integer("a message of --sizes", size, 4, LARGEST)
-        if size % 4:
+        require_integer("a message of --sizes", size, MULTIPLE, LARGEST)
+        if size % MULTIPLE:
             raise UsageError(
-                f"--sizes has {size} bytes: expected multiples of 4, as messages are of float32."
+                f"--sizes has {size} bytes: expected multiples of {MULTIPLE}, as messages are of "
+                "float32."
             )
     if len(set(given)) < 2:
         raise UsageError(

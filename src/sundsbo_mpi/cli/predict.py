@@ -12,7 +12,7 @@ import click
 from sundsbo_mpi.cli.flags import set_option, task_option
 from sundsbo_mpi.cli.integers import PAYLOAD, PAYLOAD_TEXT, Integers, payload_option
 from sundsbo_mpi.cli.reading import reading_options
-from sundsbo_mpi.errors import UsageError, unknown
+from sundsbo_mpi.errors import UsageError, printable, unknown
 from sundsbo_mpi.options import require_integer, require_number
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.model import Model
-    from sundsbo_mpi.bench.prediction import Asked, Placed, Prediction, Refused
+    from sundsbo_mpi.bench.prediction import Asked, Placed, Prediction
+    from sundsbo_mpi.bench.record import Bench
     from sundsbo_mpi.topology import Mixing, Reading
 
     Agents = tuple[int, ...] | None
@@ -84,10 +85,13 @@ def command(
     one node or several; where more ranks share a node than there, they share what it can move.
     Agents are put on nodes in their order. An iteration takes what the slowest agent needs to
     compute and then to exchange: overlap and the work of compressing are left out. Methods have
-    their own default options but for --set. Only the sizes of a --task need torch.
+    their own default options but for --set. Only the sizes of a --task need torch. Notes tell where
+    the bench says little about what is asked: its ranks shared cores, more of them are to share a
+    node, or messages are longer or shorter than those it measured.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.bench.prediction import Prediction, Refused, placed
+    from sundsbo_mpi.bench.prediction import Prediction, placed
     from sundsbo_mpi.bench.tabulating import render_predictions
+    from sundsbo_mpi.cli.doubts import doubts
     from sundsbo_mpi.csvfile import check_csv, write_csv
     from sundsbo_mpi.texttable import console
 
@@ -95,28 +99,48 @@ def command(
         check_csv(csv_file)
     own = [text for text in how["sets"] if text.strip().startswith("algorithm.")]
     asked = _asked(how, own)
-    model = _model(how["model"], how["transport"], how["buffers"])
+    bench, model = _measured(how["model"], how["transport"], how["buffers"])
     ranks_per_node = how["ranks_per_node"] or model.ranks_per_node
     networks = (placed(W, ranks_per_node) for W in _networks(topology, agents, reading))
-    results = list(_predictions(model, networks, asked))
-    found = [one for one in results if isinstance(one, Prediction)]
-    refused = {one.method: one.reason for one in results if isinstance(one, Refused)}
-    if refused and (how["methods"] or not found):
-        raise UsageError(next(iter(refused.values())))
+    found, refused = _predicted(model, networks, asked, all_needed=bool(how["methods"]))
+    _note(doubts(how["model"], bench, model, found))
     if csv_file is not None:
         columns = [field.name for field in fields(Prediction)]
         write_csv(csv_file, list(map(asdict, found)), columns)
     console().print(render_predictions(found, refused, own))
 
 
-def _predictions(
-    model: Model, networks: Iterable[Placed], asked: Callable[[int], Asked]
-) -> Iterator[Prediction | Refused]:
-    from sundsbo_mpi.bench.prediction import predict, require_measured
+def _note(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        click.echo(f"note: {printable(sentence)}", err=True)
 
+
+def _predicted(
+    model: Model,
+    networks: Iterable[Placed],
+    asked: Callable[[int], Asked],
+    *,
+    all_needed: bool,
+) -> tuple[list[Prediction], dict[str, str]]:
+    """Return the predictions, and why methods have none, by their names.
+
+    Raises:
+        UsageError: all are needed and one cannot run so, or none can.
+    """
+    from sundsbo_mpi.bench.prediction import Refused, predict, require_measured
+
+    found: list[Prediction] = []
+    refused = {}
     for network in networks:
         require_measured(model, network)
-        yield from predict(model, network, asked(network.agents))
+        for one in predict(model, network, asked(network.agents)):
+            if isinstance(one, Refused):
+                refused[one.method] = one.reason
+            else:
+                found.append(one)
+    if refused and (all_needed or not found):
+        raise UsageError(next(iter(refused.values())))
+    return found, refused
 
 
 def _asked(how: Mapping[str, Any], own: Sequence[str]) -> Callable[[int], Asked]:
@@ -169,7 +193,12 @@ def _itemsize(dtype: str) -> int:
     return np.dtype(dtype).itemsize
 
 
-def _model(path: str, transport: str, buffers: str) -> Model:
+def _measured(path: str, transport: str, buffers: str) -> tuple[Bench, Model]:
+    """Return the bench of a file, and what it knows of this transport.
+
+    Raises:
+        UsageError: the file cannot be read, or lacks the transport.
+    """
     from sundsbo_mpi.bench.file import read_bench
 
     bench = read_bench(path)
@@ -181,7 +210,7 @@ def _model(path: str, transport: str, buffers: str) -> Model:
     if (transport, buffers) not in bench.links:
         known = {" with --buffers ".join(names) for names in bench.links}
         raise unknown("measured transport", f"{transport} with --buffers {buffers}", known)
-    return bench.model(transport, buffers)
+    return bench, bench.model(transport, buffers)
 
 
 def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixing]:
@@ -190,8 +219,7 @@ def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixin
 
     if agents is None:
         loaded = read_weights(topology, reading)
-        for note in loaded.notes:
-            click.echo(note, err=True)
+        _note(loaded.notes)
         yield loaded.weights
         return
     build = builder_of(topology, "topology to make for --agents (a file has its own number)")

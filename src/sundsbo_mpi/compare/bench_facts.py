@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
+from sundsbo_mpi.bench.crowding import crowded
 from sundsbo_mpi.bench.record import NOTHING, Bench, Key
 from sundsbo_mpi.compare.environment import counted, hosts_and_devices, library_and_versions
 from sundsbo_mpi.compare.reading import NamedBench
-from sundsbo_mpi.wording import number_of
 
 SETTINGS = ("topology", "repeats", "payload_x", "payload_y")
 
@@ -48,10 +47,9 @@ def remarks(benches: Sequence[NamedBench]) -> list[str]:
         common = ", ".join(map(str, common_sizes(found))) or "none"
         said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
     return said + [
-        f"'{named.path}' was timed while {ranks} ranks took turns on "
-        f"{number_of(cores, 'core')} of one node."
+        f"'{named.path}' was timed while {shared}."
         for named in benches
-        for ranks, cores in _crowded(named.bench)
+        if (shared := crowded(named.bench))
     ]
 
 
@@ -90,18 +88,3 @@ def _named(bench: Bench, attribute: str) -> dict[str, str]:
     except ValueError:
         return {}
     return {name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}
-
-
-def _crowded(bench: Bench) -> list[tuple[int, int]]:
-    """Return ranks and cores of the first node that has more of those than of these, if any."""
-    allowed: dict[int, list[set[int]]] = defaultdict(list)
-    for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
-        allowed[node].append(_cores(str(cores)))
-    found = [(len(of_node), len(set().union(*of_node))) for of_node in allowed.values()]
-    return [(ranks, cores) for ranks, cores in found if ranks > cores][:1]
-
-
-def _cores(ranges: str) -> set[int]:
-    """Read core numbers such as ``0-3,8``."""
-    ends_of = [part.split("-") for part in ranges.split(",") if part]
-    return {core for ends in ends_of for core in range(int(ends[0]), int(ends[-1]) + 1)}
