@@ -11,6 +11,9 @@ output=sundsbo.h5
 saved=sundsbo.saved
 settings=(--topology ring.npz --iterations 5000)
 resuming=(--iterations 5000)
+seconds=14400 # the job's time limit, as above
+notice=180 # seconds before its end when the run stops
+script=$0 # the copy that the scheduler made of this script: submitted again, it is the same
 
 # Where there is a checkpoint the run goes on from it; without the folder it begins anew.
 checkpoints=("$saved"/iteration-*/manifest.json)
@@ -21,7 +24,7 @@ else
     # What an earlier round of this job left without a checkpoint makes way.
     [ "${ROUND:-0}" -eq 0 ] || words+=(--overwrite)
 fi
-words+=(--max-walltime 14220)
+words+=(--max-walltime $((seconds - notice)))
 
 # USR1 comes before the time is over: all agents then stop together, keep a checkpoint and leave
 # with status 85.  TERM comes when the job is cancelled or its time is over: it is not to come again.
@@ -47,4 +50,4 @@ if [ "${ROUND:-0}" -ge 50 ]; then
     echo "not done after 50 restarts: submit the script again to go on" >&2
     exit "$status"
 fi
-qsub -v ROUND=$((${ROUND:-0} + 1)) launch/pbs.sh || exit "$status"
+qsub -v ROUND=$((${ROUND:-0} + 1)) "$script" || exit "$status"

@@ -83,7 +83,7 @@ class Trial:
         surroundings = {"PATH": f"{self.folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
         surroundings["PBS_O_WORKDIR"] = str(self.folder)
         return subprocess.Popen(
-            ["bash", "script"],
+            ["bash", self.folder / "script"],
             cwd=self.folder,
             env=os.environ | surroundings | variables,
             stdout=subprocess.PIPE,
@@ -188,11 +188,29 @@ def test_what_was_stopped_comes_again_as_often_as_it_may(trial, kind):
     assert trial.calls.count(STEP) == (4 if kind == "slurm" else 0)
     # There was no checkpoint: the run file that was begun is in nobody's way.
     assert "--overwrite" in shlex.split(trial.rounds[2])
-    assert kind == "slurm" or "ROUND=5 here/it" in trial.rounds[3]
+    assert kind == "slurm" or f"ROUND=5 {trial.folder}/script" in trial.rounds[3]
     status, said = trial.end(text(kind, again=4), **counts)
     assert status == 85
     assert "submit the script again to go on" in said
     assert len(trial.rounds) == 5
+
+
+@pytest.mark.parametrize(("name", "kind"), [("pbs.sh", "pbs"), ("flux.sh", "flux")])
+def test_a_script_that_was_copied_and_edited_submits_itself_again(trial, name, kind, tmp_path):
+    mine = (LAUNCH / name).read_text().replace("seconds=14400", "seconds=600")
+    queued = 'cp "${!#}" queued || exit 1'  # as qsub and flux batch copy what they are given
+    trial.stand_in("mpirun", "exit 85")
+    trial.stand_in("qsub", queued)
+    trial.stand_in("flux", f"[ $1 = run ] && exit 85\n{queued}")
+    assert trial.end(mine) == (0, "")
+    (tmp_path / "script").unlink()  # the scheduler's copy goes with the job
+    assert (tmp_path / "queued").read_text() == mine
+    assert trial.end((tmp_path / "queued").read_text(), ROUND="1") == (0, "")
+    run, submitted, run_again, submitted_again = trial.calls
+    assert run.endswith("--max-walltime 420")
+    assert run_again.endswith("--overwrite --max-walltime 420")
+    assert submitted.startswith(AGAIN[kind])
+    assert "ROUND=2 " in submitted_again
 
 
 def test_a_checkpoint_that_is_refused_gives_way_where_the_batch_says_so(trial, tmp_path):

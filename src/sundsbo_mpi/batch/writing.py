@@ -53,7 +53,7 @@ def script(batch: Batch, scheduler: Scheduler, path: Path) -> str:
     Args:
         batch: What it starts.
         scheduler: What it is written for.
-        path: Where it will be, for those that submit it again from there.
+        path: Where it will be, which its line on submitting names.
 
     Raises:
         UsageError: the scheduler needs to be told the time, or runs no arrays.

@@ -32,6 +32,11 @@ esac
 {% else %}
 {{ chosen(batch.runs[0], "") -}}
 {% endif %}
+{% if not scheduler.tells %}
+seconds={{ need.seconds }} # the job's time limit, as above
+notice={{ batch.notice }} # seconds before its end when the run stops
+script=$0 # the copy that the scheduler made of this script: submitted again, it is the same
+{% endif %}
 
 # Where there is a checkpoint the run goes on from it; without the folder it begins anew.
 checkpoints=("$saved"/iteration-*/manifest.json)
@@ -43,5 +48,5 @@ else
     [ "{{ "${" ~ scheduler.rounds }}:-0}" -eq 0 ] || words+=(--overwrite)
 fi
 {% if not scheduler.tells %}
-words+=(--max-walltime {{ need.seconds - batch.notice }})
+words+=(--max-walltime $((seconds - notice)))
 {% endif %}

@@ -23,4 +23,4 @@
 
 {% include "round.sh" %}
 # Inside a job, flux speaks to the job's own instance: its parent is the cluster's.
-flux --parent batch --env=ROUND=$((${ROUND:-0} + 1)) {{ path | word }} || exit "$status"
+flux --parent batch --env=ROUND=$((${ROUND:-0} + 1)) "$script" || exit "$status"

@@ -15,4 +15,4 @@
 {% include "begin.sh" %}
 
 {% include "round.sh" %}
-qsub -v ROUND=$((${ROUND:-0} + 1)) {{ path | word }} || exit "$status"
+qsub -v ROUND=$((${ROUND:-0} + 1)) "$script" || exit "$status"
