@@ -106,6 +106,7 @@ QUICK = (
     ("--version",),
     ("run", "--help"),
     ("list",),
+    ("list", "sun-dsbo-gt"),
     ("show", "run.h5"),
     ("show", "run.h5", "--json"),
     ("topology", "--help"),

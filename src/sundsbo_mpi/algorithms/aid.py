@@ -27,7 +27,15 @@ ALL_AT_ONCE = Oracles(f=1, g=1, hvp=1, jvp=1)
 
 @dataclass(frozen=True)
 class AidOptions(MethodOptions):
-    """Steps, numbers or schedules; the defaults are those of the SUN-DSBO paper's comparison."""
+    """The options of methods by approximate implicit differentiation.
+
+    The defaults are those of the SUN-DSBO paper's comparison.
+
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+        step_z: Step of z.
+    """
 
     step_x: Scheduled = 0.03
     step_y: Scheduled = 0.03
@@ -36,9 +44,12 @@ class AidOptions(MethodOptions):
 
 @dataclass(frozen=True)
 class AveragedOptions(AidOptions):
-    """``moving_average`` is the weight θ of the new hypergradient, a number or a schedule.
+    """The options of methods that average the hypergradient.
 
-    1 leaves the average out; the default is that of the SUN-DSBO paper's comparison.
+    The default is that of the SUN-DSBO paper's comparison.
+
+    Args:
+        moving_average: Weight θ of the new hypergradient; 1 leaves the average out.
     """
 
     moving_average: Scheduled = 0.2

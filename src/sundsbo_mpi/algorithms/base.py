@@ -17,15 +17,19 @@ from sundsbo_mpi.options import require_number
 class MethodOptions(Coarseness):
     """What every method offers (``--set algorithm.NAME=VALUE``).
 
-    ``lazy`` mixes with (I + W)/2 in place of W, and then ``gossip_steps`` = m with W^m.
+    How messages travel is the matter of ``rounding.Rounded``, ``compression.Compressed`` and
+    ``private.Private``.  Options with checks of their own make these checks too:
+    ``super().__post_init__()``.
 
-    Numbers travel in the run's dtype, or as ``wire`` = "fp16" or "bf16" (``rounding.Rounded``), or
-    by one of ``COMPRESSORS`` with error feedback (``compression.Compressed``) and the options of
-    ``Coarseness``; ``gamma_c`` is the share of the way to the neighbours' average that is gone,
-    where not the compressor's own.  With ``private``, coordinates of x that only one agent's data
-    touch are not sent (``private.Private``).
-
-    Options with checks of their own make these checks too: ``super().__post_init__()``.
+    Args:
+        lazy: Whether to mix with (I + W)/2 in place of W.
+        gossip_steps: The number m of rounds, which mix with W^m.
+        wire: "fp16" or "bf16", 16 bits in which numbers travel; if not set, in the run's dtype.
+        compressor: Name of a compressor, whose messages travel with error feedback; if not set,
+            they travel whole.
+        gamma_c: Share of the way to the neighbours' average that is gone with a compressor; if not
+            set, the compressor's own.
+        private: Whether coordinates of x that only one agent's data touch are not sent.
     """
 
     lazy: bool = False

@@ -44,7 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DsboOptions(AidOptions):
-    """``inner_y`` = T and ``inner_z`` = N count the inner steps of an iteration."""
+    """The options of DSBO.
+
+    Args:
+        inner_y: Number T of steps on y in an iteration.
+        inner_z: Number N of steps on Z in an iteration.
+    """
 
     inner_y: int = 5
     inner_z: int = 5

@@ -49,7 +49,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DsgdaOptions(MethodOptions):
-    """The options of DSGDA-GT; ``inner_y`` counts the steps on y and z for each step on x."""
+    """The options of DSGDA-GT.
+
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+        step_z: Step of z.
+        nu: The penalty's ν in ν f(x, y) + g(x, y) - g(x, z).
+        inner_y: Steps on y and z for each step on x.
+    """
 
     step_x: Scheduled = 0.01
     step_y: Scheduled = 0.01

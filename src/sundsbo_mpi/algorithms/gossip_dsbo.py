@@ -51,8 +51,12 @@ AVERAGES = ("f_x", "f_y", "g_xy", "g_yy")
 class GossipDsboOptions(MethodOptions):
     """The options of Gossip-DSBO.
 
-    ``moving_average`` is the weight β of a new sample, ``terms`` the number b of Hessians, and
-    ``lipschitz`` the number L, at least the largest eigenvalue of g_yy.
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+        moving_average: Weight β of a new sample.
+        terms: Number b of Hessians.
+        lipschitz: The number L, at least the largest eigenvalue of g_yy.
     """
 
     step_x: Scheduled = 0.01

@@ -36,7 +36,12 @@ from sundsbo_mpi.options import require_integer
 
 @dataclass(frozen=True)
 class MaDsboOptions(AveragedOptions):
-    """``inner_y`` = T and ``inner_z`` = N count the inner steps of an iteration."""
+    """The options of MA-DSBO.
+
+    Args:
+        inner_y: Number T of steps on y in an iteration.
+        inner_z: Number N of steps on z in an iteration.
+    """
 
     inner_y: int = 5
     inner_z: int = 5

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MoreauOptions(MethodOptions):
-    """Steps are numbers or schedules; ``gamma`` is γ itself, not 1/γ."""
+    """The options of methods on the Moreau-envelope penalty.
+
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+        step_theta: Step of θ.
+        mu0: The penalty's μ_0 in μ_k = μ_0 (1 + k)^-p.
+        p: How fast μ_k falls.
+        gamma: γ itself, not 1/γ.
+    """
 
     step_x: Scheduled = 0.01
     step_y: Scheduled = 0.01

@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 class NeumannOptions(MethodOptions):
     """The options of MDBO and VRDBO.
 
-    ``moving_average`` is the weight of the new directions, ``eta`` the part η of a step that is
-    made, ``terms`` the length J of the series, and ``lipschitz`` the number L in it, at least the
-    largest eigenvalue of g_yy on any agent.
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+        moving_average: Weight of the new directions.
+        eta: Part η of a step that is made.
+        terms: Length J of the series.
+        lipschitz: The number L in the series, at least the largest eigenvalue of g_yy on any agent.
     """
 
     step_x: Scheduled = 0.01

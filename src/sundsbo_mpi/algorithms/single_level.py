@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SingleLevelOptions(MethodOptions):
-    """A step for either variable; that of one which the task does not train has no effect."""
+    """The options of single-level methods; that of a variable which is not trained has no effect.
+
+    Args:
+        step_x: Step of x.
+        step_y: Step of y.
+    """
 
     step_x: Scheduled = 0.1
     step_y: Scheduled = 0.1

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SldboOptions(AidOptions):
-    """``projection_radius`` bounds ‖z‖ on every agent; a very large one switches that off.
+    """The options of SLDBO.
 
-    In theory it is at least a bound of ‖f_y‖ over the strong convexity of g, which a run does not
-    know; the default is meant to be out of the way.  With long runs or large steps on a
+    In theory the radius is at least a bound of ‖f_y‖ over the strong convexity of g, which a run
+    does not know; the default is meant to be out of the way.  With long runs or large steps on a
     singular lower level z may grow beyond it; a larger radius then switches the projection off.
+
+    Args:
+        projection_radius: Bound of ‖z‖ on every agent; a very large one switches that off.
     """
 
     projection_radius: float = 50.0

@@ -41,7 +41,12 @@ ORDERS = ("gauss-seidel", "one-pass")
 
 @dataclass(frozen=True)
 class SparkleOptions(AveragedOptions):
-    """``order`` says whether y, z and x move one after the other or all at once."""
+    """The options of SPARKLE.
+
+    Args:
+        order: "gauss-seidel", in which y, z and x move one after the other, or "one-pass", all at
+            once.
+    """
 
     order: str = "gauss-seidel"
 

@@ -21,8 +21,14 @@ from sundsbo_mpi.errors import unknown
 class SunOptions(MoreauOptions):
     """The options of every SUN-DSBO method.
 
-    Each rho is a number or a schedule; ``x``, ``y`` and ``theta`` name a technique in place of the
-    method's own.
+    Args:
+        estimator: Name of an estimator, which makes directions of the gradients on batches.
+        rho_x: Weight of the new gradient in x, for an estimator that remembers older ones.
+        rho_y: The same in y.
+        rho_theta: The same in θ.
+        x: Name of the technique of x; if not set, the method's own.
+        y: The same of y.
+        theta: The same of θ.
     """
 
     estimator: str = "minibatch"

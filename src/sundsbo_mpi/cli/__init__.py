@@ -36,7 +36,7 @@ COMMANDS = {
     "data": "Find, check and fetch data sets.",
     "sweep": "Try settings beside one another and rank them on validation data.",
     "reproduce": "Make the paper's tables and figures again and compare.",
-    "list": "List algorithms, techniques, tasks, topologies and presets.",
+    "list": "List what there is to choose from, or the options of a method or task.",
 }
 USAGE_STATUS, DIVERGED_STATUS, INTERRUPTED_STATUS = 2, 3, 130
 PATIENCE_SECONDS = 5

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sundsbo_mpi.cli.option_table import print_options
+
 if TYPE_CHECKING:
     from sundsbo_mpi.composition import Oracles
 
@@ -25,13 +27,27 @@ LEGEND = (
 """What the columns of the algorithms mean."""
 
 
+OPTIONS = "The options of a method or task, and what they are for: sundsbo-mpi list NAME"
+
+
 @click.command(name="list")
-def command() -> None:
-    """List algorithms, techniques, compressors, transports, tasks, topologies and presets.
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """List what there is to choose from, or the options of the method or task NAME.
 
     \b
     sundsbo-mpi list
+    sundsbo-mpi list sun-dsbo-gt        the options of a method
+    sundsbo-mpi list hyper-cleaning     those of a task
+    sundsbo-mpi list ridge.py:Ridge     those of a task of your own
     """  # noqa: D301  (click takes the character \b, not a backslash)
+    if name is None:
+        _everything()
+    else:
+        print_options(name)
+
+
+def _everything() -> None:
     from sundsbo_mpi.comm.transports import TRANSPORTS
     from sundsbo_mpi.composition.estimators import ESTIMATORS
     from sundsbo_mpi.composition.rounding import WIRE_DTYPES
@@ -64,6 +80,7 @@ def command() -> None:
         console.print(f"[bold]{title}[/bold]:")
         for name, description in described.items():
             console.print(f"  {name}: {description}", markup=False)
+    console.print(f"\n{OPTIONS}", markup=False)
 
 
 def _compressors() -> dict[str, str]:

@@ -44,7 +44,13 @@ class Compressor(NamedTuple):
 
 @dataclass(frozen=True)
 class Coarseness:
-    """The options of compressors: of the quantiser bits and block, of the others the fraction."""
+    """The options of compressors.
+
+    Args:
+        bits: Of a number, sent by the quantiser.
+        block: Numbers that share a scale, sent by the quantiser.
+        fraction: Of the numbers of a vector, sent by the other compressors.
+    """
 
     bits: int = 3
     block: int = 512

@@ -38,10 +38,10 @@ class HyperRepresentation(LabelledTask):
         agents: Number n of agents.
         seed: Seed of the start and of the batches.
         shard: What ``shards`` returned for this agent.
-        dataset: Used by ``shards``: a key of ``DATASETS``.
-        data_dir: Used by ``shards``: where the data set lies; digits need none.
-        heterogeneity: Used by ``shards``: the Dirichlet parameter H.
-        corruption: Used by ``shards``: probability that a training label is drawn anew.
+        dataset: Name of a data set of images.
+        data_dir: Where the data set lies; digits need none.
+        heterogeneity: The Dirichlet parameter H by which classes are divided.
+        corruption: Probability that a training label is drawn anew.
         alpha: Weight of the regulariser.
         batch: Samples in a minibatch, of training and of validation samples each.
         hidden: Units of the backbone of grey images.

@@ -54,13 +54,13 @@ class Hyperparameter(LabelledTask):
         agents: Number n of agents.
         seed: Seed of the batches.
         shard: What ``shards`` returned for this agent.
-        dataset: Used by ``shards``: "synthetic", or a key of ``DATASETS``.
-        data_dir: Used by ``shards``: where the data set lies; synthetic and digits need none.
-        heterogeneity: Used by ``shards``: the Dirichlet parameter H; synthetic samples differ
-            between agents by their scale instead.
-        features: Used by ``shards``: length of a synthetic input.
-        train: Used by ``shards``: number of training samples of all agents together; 0 stands for
-            all of a data set, and for 1,000 synthetic samples per agent.
+        dataset: "synthetic", or the name of a data set of images.
+        data_dir: Where the data set lies; synthetic and digits need none.
+        heterogeneity: The Dirichlet parameter H by which classes are divided; synthetic samples
+            differ between agents by their scale instead.
+        features: Length of a synthetic input.
+        train: Number of training samples of all agents together; 0 stands for all of a data set,
+            and for 1,000 synthetic samples per agent.
         validation: The same for validation samples.
         test: The same for test samples.
         batch: Samples in a minibatch, of training and of validation samples each.

@@ -53,18 +53,18 @@ class MetaLearning:
         agents: Number n of agents.
         seed: Seed of the start and of all draws.
         shard: What ``shards`` returned for this agent.
-        dataset: Used by ``shards``: a key of ``CHARACTER_SETS``.
-        data_dir: Used by ``shards``: where Omniglot, or the folder of class folders, lies.
-        image_size: Used by ``shards``: height and width to which images are scaled; 0 stands for
-            the customary ones (``load_characters``).
+        dataset: Name of a data set of characters.
+        data_dir: Where Omniglot, or the folder of class folders, lies.
+        image_size: Height and width to which images are scaled; 0 stands for the customary ones of
+            the data set.
         ways: Classes of a task.
         shots: Support images of each class that an agent contributes to a training task.
         queries: Query images of each class that an agent contributes to a training task.
         meta_batch: Tasks of an iteration.
         pool: Number R of training tasks.
         channels: Channels of each layer of the backbone.
-        regularisation: C_r.
-        evaluation_tasks: Used by ``shards``: number of validation tasks, and of test tasks.
+        regularisation: Weight C_r of the regulariser.
+        evaluation_tasks: Number of validation tasks, and of test tasks.
         test_shots: Support images of each class of a validation or test task.
         test_queries: Query images of each class of a validation or test task.
         test_steps: Number S of steps by which the head of a new task is fitted.
