@@ -34,16 +34,6 @@ class Difference:
     c: float
     b: Tensor
 
-    def write(self, place: Tensor) -> None:
-        """Compute it into a tensor of its length."""
-        import torch
-
-        torch.sub(self.a, self.b, alpha=self.c, out=place)
-
-    def numel(self) -> int:
-        """Return how many numbers it has."""
-        return self.a.numel()
-
     @property
     def tensor(self) -> Tensor:
         """The vector by itself."""
@@ -80,12 +70,14 @@ class Outgoing(NamedTuple):
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many numbers every part has."""
-        return tuple([v.numel() for v in self.parts])
+        return tuple([(v.a if isinstance(v, Difference) else v).numel() for v in self.parts])
 
     def write(self, places: Sequence[Tensor]) -> None:
         """Write every part into a tensor of its length."""
-        for part, place in zip(self.parts, places, strict=True):
-            if isinstance(part, Difference):
-                part.write(place)
+        import torch
+
+        for v, place in zip(self.parts, places, strict=True):
+            if isinstance(v, Difference):
+                torch.sub(v.a, v.b, alpha=v.c, out=place)
             else:
-                place.copy_(part)
+                place.copy_(v)

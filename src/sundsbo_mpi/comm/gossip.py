@@ -17,7 +17,7 @@ import numpy as np
 
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
-from sundsbo_mpi.outgoing import Outgoing
+from sundsbo_mpi.outgoing import Outgoing, as_sent
 
 if TYPE_CHECKING:
     import torch
@@ -80,7 +80,8 @@ class Gossip:
     def __init__(
         self, comm: MPI.Intracomm, mixing: Mixing, clock: Clock, wires: Wires | None = None
     ) -> None:
-        self._agent, self._mixing, self._clock = comm.rank, mixing, clock
+        self._agent, self._mixing = comm.rank, mixing
+        self._pack, self._post, self._wait, self._mix = map(clock, ("pack", "post", "wait", "mix"))
         self.network = _connected(comm, mixing, wires or Wires())
         self.neighbours = self.network.destinations
         self._exchanges: dict[tuple[int, torch.dtype, torch.device], Exchange] = {}
@@ -92,7 +93,7 @@ class Gossip:
     def turn_to(self, k: int) -> None:
         """Mix with W_k from now on; local."""
         if self._mixing.turn(k) != self._turn:
-            with self._clock("mix"):
+            with self._mix:
                 self._take(k)
 
     def _take(self, k: int) -> None:
@@ -105,9 +106,9 @@ class Gossip:
         """Send one message to every neighbour; ``collect`` must follow."""
         lengths = outgoing.lengths
         exchange = self._planned(outgoing.like, sum(lengths))
-        with self._clock("pack"):
+        with self._pack:
             outgoing.write(exchange.places(lengths))
-        with self._clock("post"):
+        with self._post:
             exchange.start(self._links)
         self._posted = Posted(exchange, lengths, outgoing.decode)
         self._traffic.rounds += 1
@@ -138,17 +139,20 @@ class Gossip:
 
         The result is cut up as the message was, if it is as long.
 
-        The terms are added in a fixed order, the agent's own first and then ascending neighbours,
-        so that a run can be repeated bit for bit, whatever the transport.
+        The terms come in a fixed order, the agent's own first and then ascending neighbours, so
+        that a run can be repeated bit for bit, whatever the transport.
         """
         assert self._posted is not None
         (exchange, lengths, decode), self._posted = self._posted, None
-        with self._clock("wait"):
+        with self._wait:
             exchange.finish()
-        with self._clock("mix"):
-            mixed = decode(exchange.own) * self._links.own
-            for w_ij, m_j in zip(self._links.sources.values(), exchange.arrived, strict=True):
-                mixed.add_(decode(m_j), alpha=w_ij)
+        with self._mix:
+            own, arrived = exchange.own, iter(exchange.arrived)
+            if decode is not as_sent:
+                own, arrived = decode(own), map(decode, arrived)
+            mixed = own * self._links.own
+            for w_ij, v_j in zip(self._links.sources.values(), arrived, strict=True):
+                mixed.add_(v_j, alpha=w_ij)
         if len(lengths) == 1 or mixed.numel() != sum(lengths):
             return (mixed,)
         return mixed.split_with_sizes(lengths)

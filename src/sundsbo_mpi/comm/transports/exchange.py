@@ -100,7 +100,10 @@ class Exchange:
         if links is not self._links:
             self._links, self._lying = links, {}
         self.own = self.packed
-        self._running = [r for route in self._routes for r in route.start(self._slot, links)]
+        running: list[MPI.Request] = []
+        for route in self._routes:
+            running += route.start(self._slot, links)
+        self._running = running
 
     def over(self) -> bool:
         """Test once whether ``finish`` would return without waiting, and so help MPI along.

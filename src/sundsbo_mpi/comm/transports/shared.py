@@ -100,6 +100,8 @@ class Window:
             SLOTS * self._slot_bytes, 1, info=near_its_owner, comm=node
         )
         near_its_owner.Free()
+        self.sync = self._window.Sync
+        """Order this agent's looks at the window before and after."""
         self._window.Lock_all(MPI.MODE_NOCHECK)
         # Linux takes a page when it is first touched: untouched ones would be promised twice.
         for slot in self.slots(node.rank):
@@ -115,10 +117,6 @@ class Window:
             )
             for turn in range(SLOTS)
         )
-
-    def sync(self) -> None:
-        """Order this agent's looks at the window before and after."""
-        self._window.Sync()
 
     def close(self) -> None:
         """Take the memory away, once all have come here."""
