@@ -8,8 +8,8 @@ from collections.abc import Callable
 PHASES = ("gradient", "pack", "post", "wait", "mix", "evaluation")
 """Sampling, gradients, local vector arithmetic and compressing; writing the message, with the last
 step of a technique that ends in a difference; starting the exchange; waiting for the last message,
-and for the other agents' word on whether to go on; decoding what came and the weighted sum; metrics
-and their recording."""
+and for the other agents' word on whether to go on; decoding what came and the weighted mean;
+metrics and their recording."""
 
 Listener = Callable[[str, float, float], None]
 """Told of a phase that has ended: its name, and ``time.perf_counter`` at its beginning and end."""

@@ -20,9 +20,10 @@ from sundsbo_mpi.comm.transports import TRANSPORTS, messages, network, shared
 from sundsbo_mpi.comm.transports.exchange import Exchange
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.staging import Cuda, says_yes
+from sundsbo_mpi.comm.weighted_mean import weighted_mean
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.outgoing import Outgoing
-from sundsbo_mpi.topology import Cycle, Weights
+from sundsbo_mpi.topology import Cycle, Links, Weights
 
 LENGTH = 200_003
 """Longer than what MPI libraries send at once."""
@@ -35,11 +36,8 @@ def message(agent, round_, length=LENGTH):
 
 def averaged(W, agent, v):
     """Return the mean that an agent should have of the messages v(j), added in the usual order."""
-    want = v(agent) * W[agent, agent]
-    for j in np.flatnonzero(W[agent]).tolist():
-        if j != agent:
-            want.add_(v(j), alpha=W[agent, j])
-    return want
+    sources = {j: W[agent, j] for j in np.flatnonzero(W[agent]).tolist() if j != agent}
+    return weighted_mean(Links(W[agent, agent], sources, ()), v(agent), map(v, sources))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports import ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.comm.transports.staging import layer_of
+from sundsbo_mpi.comm.weighted_mean import weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -150,32 +151,17 @@ def _beside(ground: Ground, links: Links, length: int) -> dict[Key, Case]:
         own, copy = ground.ones(buffers, length), ground.ones(buffers, length)
         arrived = [ground.ones(buffers, length) for _ in links.sources]
         settle = ground.clock(buffers).settle
-        work = {MEMCPY: _copying(own, copy), MIX: _mixing(links, own, arrived)}
+        work: dict[str, Callable[[], object]] = {
+            MEMCPY: partial(copy.copy_, own),
+            MIX: partial(weighted_mean, links, own, arrived),
+        }
         for what, run in work.items():
             case = Case(run if settle is None else _settled(run, settle))
             cases[Key(what, NOTHING, buffers, NOTHING)] = case
     return cases
 
 
-def _copying(own: Tensor, copy: Tensor) -> Callable[[], None]:
-    def run() -> None:
-        copy.copy_(own)
-
-    return run
-
-
-def _mixing(links: Links, own: Tensor, arrived: Sequence[Tensor]) -> Callable[[], None]:
-    """Return the weighted sum as a round forms it, of messages that are there already."""
-
-    def run() -> None:
-        mixed = own * links.own
-        for w_ij, v_j in zip(links.sources.values(), arrived, strict=True):
-            mixed.add_(v_j, alpha=w_ij)
-
-    return run
-
-
-def _settled(run: Callable[[], None], settle: Callable[[], None]) -> Callable[[], None]:
+def _settled(run: Callable[[], object], settle: Callable[[], None]) -> Callable[[], None]:
     def both() -> None:
         run()
         settle()

@@ -27,7 +27,7 @@ LARGEST_BATCH = 64
 class Case(NamedTuple):
     """Something to be timed: all ranks call ``run`` together."""
 
-    run: Callable[[], None]
+    run: Callable[[], object]
     clock: Clock | None = None
     """Of the exchanges in ``run``, where it does more than exchange."""
     network: Connection | None = None

@@ -17,6 +17,7 @@ import numpy as np
 
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
+from sundsbo_mpi.comm.weighted_mean import weighted_mean
 from sundsbo_mpi.outgoing import Outgoing, as_sent
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ class Gossip:
             own, arrived = exchange.own, iter(exchange.arrived)
             if decode is not as_sent:
                 own, arrived = decode(own), map(decode, arrived)
-            mixed = own * self._links.own
-            for w_ij, v_j in zip(self._links.sources.values(), arrived, strict=True):
-                mixed.add_(v_j, alpha=w_ij)
+            mixed = weighted_mean(self._links, own, arrived)
         if len(lengths) == 1 or mixed.numel() != sum(lengths):
             return (mixed,)
         return mixed.split_with_sizes(lengths)
