@@ -10,8 +10,8 @@ from networks import dense
 from sundsbo_mpi.algorithms.base import MethodOptions
 from sundsbo_mpi.algorithms.sending import sending
 from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.gossip import Gossip
-from sundsbo_mpi.comm.weighted_mean import weighted_mean
 from sundsbo_mpi.topology import Weights
 
 ITERATIONS = 12
@@ -26,12 +26,12 @@ FORMS = {
 
 
 def in_order(W):
-    """Sum as ``Gossip`` does, to the bit, as a product of matrices does not."""
+    """Average as ``Gossip`` does, to the bit, as a product of matrices does not."""
     links = [Weights(W, "test").links(i, 0) for i in range(len(W))]
 
     def deliver(vectors, _averages):
         rows = [
-            weighted_mean(at, v_i, [vectors[j] for j in at.sources])
+            average_over(at)(v_i, [vectors[j] for j in at.sources])
             for at, v_i in zip(links, vectors, strict=True)
         ]
         return torch.stack(rows)

@@ -145,7 +145,7 @@ def test_a_difference_is_averaged_as_if_it_had_been_computed_before(comm, connec
 
 
 def test_rounding_is_repeatable(comm, connect):
-    """Terms are added in a fixed order, so two runs agree bit for bit."""
+    """Terms come in a fixed order, so two runs agree bit for bit."""
     v = (numbers(comm.rank, 500, torch.float32),)
     first, second = (connect(dense("complete", comm.size)).average(v)[0] for _ in range(2))
     assert torch.equal(first, second)

@@ -15,12 +15,12 @@ from networks import dense, uneven_ring
 from wirings import WIRINGS, Queue
 
 from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports import TRANSPORTS, messages, network, shared
 from sundsbo_mpi.comm.transports.exchange import Exchange
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.staging import Cuda, says_yes
-from sundsbo_mpi.comm.weighted_mean import weighted_mean
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.topology import Cycle, Links, Weights
@@ -35,9 +35,9 @@ def message(agent, round_, length=LENGTH):
 
 
 def averaged(W, agent, v):
-    """Return the mean that an agent should have of the messages v(j), added in the usual order."""
+    """Return the mean that an agent should have of the messages v(j), to the bit."""
     sources = {j: W[agent, j] for j in np.flatnonzero(W[agent]).tolist() if j != agent}
-    return weighted_mean(Links(W[agent, agent], sources, ()), v(agent), map(v, sources))
+    return average_over(Links(W[agent, agent], sources, ()))(v(agent), map(v, sources))
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from sundsbo_mpi.bench.record import NOTHING, Key
 from sundsbo_mpi.bench.timing import Case
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.agreement import jointly
+from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.bare import BareExchange, BareSum
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.transports import ONE_BY_ONE, TRANSPORTS
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.comm.transports.staging import layer_of
-from sundsbo_mpi.comm.weighted_mean import weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,7 +153,7 @@ def _beside(ground: Ground, links: Links, length: int) -> dict[Key, Case]:
         settle = ground.clock(buffers).settle
         work: dict[str, Callable[[], object]] = {
             MEMCPY: partial(copy.copy_, own),
-            MIX: partial(weighted_mean, links, own, arrived),
+            MIX: partial(average_over(links), own, arrived),
         }
         for what, run in work.items():
             case = Case(run if settle is None else _settled(run, settle))

@@ -53,7 +53,7 @@ def command(
     srun sundsbo-mpi bench --sizes 4,65536,1048576 --repeats 50
 
     Every transport is timed for every size of message, in averaging rounds as a run does them, and
-    beside it bare MPI: neighbourhood collectives, allreduce, a copy, the weighted mean. All take
+    beside it bare MPI: neighbourhood collectives, allreduce, a copy, the weighted sum. All take
     turns within each repeat, after a warm-up and a barrier. Where links lead to the same and to
     other nodes, each class is timed by itself too, and so is each pair of neighbours. To each class
     is fitted alpha + beta bytes per neighbour and round; the sum is checked against the

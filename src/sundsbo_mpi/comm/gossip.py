@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
-from sundsbo_mpi.comm.weighted_mean import weighted_mean
 from sundsbo_mpi.outgoing import Outgoing, as_sent
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class Gossip:
         self._count()
         self._turn = self._mixing.turn(k)
         self._links = self._mixing.links(self._agent, k)
+        self._average = average_over(self._links)
         self._active = np.isin(self.neighbours, self._links.destinations)
 
     def post(self, outgoing: Outgoing) -> None:
@@ -151,7 +152,7 @@ class Gossip:
             own, arrived = exchange.own, iter(exchange.arrived)
             if decode is not as_sent:
                 own, arrived = decode(own), map(decode, arrived)
-            mixed = weighted_mean(self._links, own, arrived)
+            mixed = self._average(own, arrived)
         if len(lengths) == 1 or mixed.numel() != sum(lengths):
             return (mixed,)
         return mixed.split_with_sizes(lengths)
