@@ -13,6 +13,10 @@ resuming=(--iterations 5000)
 seconds=14400 # the job's time limit, as above
 notice=180 # seconds before its end when the run stops
 script=$0 # the copy that the scheduler made of this script: submitted again, it is the same
+if [ ! -f "$script" ]; then
+    echo "'$script' is no file, so this script could not be submitted again: set script to its path" >&2
+    exit 2
+fi
 
 # Where there is a checkpoint the run goes on from it; without the folder it begins anew.
 checkpoints=("$saved"/iteration-*/manifest.json)

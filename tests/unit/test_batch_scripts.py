@@ -213,6 +213,15 @@ def test_a_script_that_was_copied_and_edited_submits_itself_again(trial, name, k
     assert "ROUND=2 " in submitted_again
 
 
+@pytest.mark.parametrize("name", ["pbs.sh", "flux.sh"])
+def test_a_script_that_could_not_be_submitted_again_says_so_before_it_runs(trial, name):
+    """As where a scheduler hands the text to a shell, which then calls itself $0."""
+    handed = (LAUNCH / name).read_text().replace("script=$0", "script=-bash")
+    status, said = trial.end(handed)
+    assert (status, trial.calls) == (2, [])
+    assert said.startswith("'-bash' is no file, so this script could not be submitted again: ")
+
+
 def test_a_checkpoint_that_is_refused_gives_way_where_the_batch_says_so(trial, tmp_path):
     manifest = tmp_path / "r 0.saved" / "iteration-000000010" / "manifest.json"
     manifest.parent.mkdir(parents=True)

@@ -23,12 +23,12 @@ class MethodOptions(Coarseness):
 
     Args:
         lazy: Whether to mix with (I + W)/2 in place of W.
-        gossip_steps: The number m of rounds, which mix with W^m.
+        gossip_steps: The number m of rounds, which mix with W^m, or with ((I + W)/2)^m if lazy.
         wire: "fp16" or "bf16", 16 bits in which numbers travel; if not set, in the run's dtype.
         compressor: Name of a compressor, whose messages travel with error feedback; if not set,
             they travel whole.
-        gamma_c: Share of the way to the neighbours' average that is gone with a compressor; if not
-            set, the compressor's own.
+        gamma_c: Share of the way to the neighbours' average that an agent goes in a round, with a
+            compressor; if not set, the compressor's own.
         private: Whether coordinates of x that only one agent's data touch are not sent.
     """
 

@@ -34,7 +34,7 @@ class NeumannOptions(MethodOptions):
         step_x: Step of x.
         step_y: Step of y.
         moving_average: Weight of the new directions.
-        eta: Part η of a step that is made.
+        eta: Share η of a step that an iteration goes.
         terms: Length J of the series.
         lipschitz: The number L in the series, at least the largest eigenvalue of g_yy on any agent.
     """

@@ -46,11 +46,12 @@ def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -
 
 def _long(path: str, measured: int, sent: Sequence[Prediction]) -> Iterator[str]:
     longest = max((one.longest for one in sent), default=0)
-    if _measurable(longest) > (1 + NEAR) * measured:
+    if longest > (1 + NEAR) * measured:
+        more = f"; run bench with {_measurable(longest)} among its --sizes"
         yield (
             f"messages of up to {size(longest)} are predicted, '{path}' measured up to "
-            f"{size(measured)}: the cost of longer ones is extrapolated; run bench with "
-            f"{_measurable(longest)} among its --sizes"
+            f"{size(measured)}: the cost of longer ones is extrapolated"
+            f"{more if measured < LARGEST else ', as a bench measures none'}"
         )
 
 

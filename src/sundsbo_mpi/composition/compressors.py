@@ -47,9 +47,9 @@ class Coarseness:
     """The options of compressors.
 
     Args:
-        bits: Of a number, sent by the quantiser.
+        bits: Bits of each number that the quantiser sends.
         block: Numbers that share a scale, sent by the quantiser.
-        fraction: Of the numbers of a vector, sent by the other compressors.
+        fraction: Share of a vector's numbers that the other compressors send.
     """
 
     bits: int = 3
