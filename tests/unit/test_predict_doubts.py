@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from found_bench import found_bench, series
 
 from sundsbo_mpi.bench.file import write_bench
+from sundsbo_mpi.bench.message_sizes import LARGEST
 from sundsbo_mpi.bench.model import OTHER, SAME, Fit
 from sundsbo_mpi.bench.record import Series
-from sundsbo_mpi.cli.bench import LARGEST
 from sundsbo_mpi.cli.bench import SIZES as DEFAULT_SIZES
 from sundsbo_mpi.cli.predict import command
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.wording import number_of
 
@@ -11,20 +11,25 @@ if TYPE_CHECKING:
     from sundsbo_mpi.bench.record import Bench
 
 
-def crowded(bench: Bench) -> str:
-    """Say how many ranks took turns on the cores of the first node with too few, if there is one.
+class Crowd(NamedTuple):
+    """The ranks of a node, and the cores that they share."""
 
-    Returns:
-        What goes on after "it was timed while"; nothing where every rank had a core.
-    """
+    ranks: int
+    cores: int
+
+    @property
+    def fact(self) -> str:
+        """In words."""
+        return f"{self.ranks} ranks took turns on {number_of(self.cores, 'core')} of one node"
+
+
+def crowded(bench: Bench) -> Crowd | None:
+    """Return the first node with more ranks than cores for them, or None where there is none."""
     allowed: dict[int, list[set[int]]] = defaultdict(list)
     for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
         allowed[node].append(_cores(str(cores)))
-    for of_node in allowed.values():
-        cores = len(set().union(*of_node))
-        if len(of_node) > cores:
-            return f"{len(of_node)} ranks took turns on {number_of(cores, 'core')} of one node"
-    return ""
+    crowds = (Crowd(len(those), len(set().union(*those))) for those in allowed.values())
+    return next((crowd for crowd in crowds if crowd.ranks > crowd.cores), None)
 
 
 def _cores(ranges: str) -> set[int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sundsbo_mpi.bench.message_sizes import LARGEST, NUMBER
 from sundsbo_mpi.cli.flags import file_option, overwrite_option, topology_option
 from sundsbo_mpi.cli.integers import PAYLOAD_TEXT, Integers, payload_option, with_commas
 from sundsbo_mpi.cli.reading import reading_options
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Reading
 
 SIZES = "4,1024,16384,262144,1048576,4194304"
-MULTIPLE, LARGEST = 4, 2**30
-"""Bytes of a message: of one number of float32, and the most."""
 
 
 @click.command()
@@ -79,10 +78,10 @@ def command(
 
 def _sizes(given: tuple[int, ...]) -> tuple[int, ...]:
     for size in given:
-        require_integer("a message of --sizes", size, MULTIPLE, LARGEST)
-        if size % MULTIPLE:
+        require_integer("a message of --sizes", size, NUMBER, LARGEST)
+        if size % NUMBER:
             raise UsageError(
-                f"--sizes has {size} bytes: expected multiples of {MULTIPLE}, as messages are of "
+                f"--sizes has {size} bytes: expected multiples of {NUMBER}, as messages are of "
                 "float32."
             )
     if len(set(given)) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.bench.crowding import crowded
-from sundsbo_mpi.cli.bench import LARGEST, MULTIPLE
+from sundsbo_mpi.bench.message_sizes import LARGEST, measurable
 from sundsbo_mpi.texttable import size
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -
         model: What its transport made the predictions of.
         found: The predictions.
     """
-    if said := crowded(bench):
+    if crowd := crowded(bench):
         yield (
-            f"'{path}' was timed while {said}: links cost less where every rank has a core; run "
-            "bench with no more ranks on a node than it has cores"
+            f"'{path}' was timed while {crowd.fact}: links cost less where every rank has a core; "
+            "run bench with no more ranks on a node than it has cores"
         )
     most = max((one.ranks_per_node for one in found), default=0)
     if most > model.ranks_per_node:
@@ -47,7 +47,7 @@ def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -
 def _long(path: str, measured: int, sent: Sequence[Prediction]) -> Iterator[str]:
     longest = max((one.longest for one in sent), default=0)
     if longest > (1 + NEAR) * measured:
-        more = f"; run bench with {_measurable(longest)} among its --sizes"
+        more = f"; run bench with {measurable(longest)} among its --sizes"
         yield (
             f"messages of up to {size(longest)} are predicted, '{path}' measured up to "
             f"{size(measured)}: the cost of longer ones is extrapolated"
@@ -63,17 +63,12 @@ def _short(
         one.shortest
         for one in sent
         for link in links.values()
-        if link.beta * (measured - _measurable(one.shortest))
+        if link.beta * (measured - measurable(one.shortest))
         > NEAR * (link.alpha + link.beta * measured)
     ]
     if shorter:
         yield (
             f"messages down to {size(min(shorter))} are predicted, '{path}' measured none below "
             f"{size(measured)}: the cost of shorter ones is extrapolated; run bench with "
-            f"{_measurable(min(shorter))} among its --sizes"
+            f"{measurable(min(shorter))} among its --sizes"
         )
-
-
-def _measurable(message: int) -> int:
-    """Return the size nearest to a message, from it upwards, that a bench can measure."""
-    return min(max(-(-message // MULTIPLE) * MULTIPLE, MULTIPLE), LARGEST)

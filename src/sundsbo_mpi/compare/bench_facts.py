@@ -47,9 +47,9 @@ def remarks(benches: Sequence[NamedBench]) -> list[str]:
         common = ", ".join(map(str, common_sizes(found))) or "none"
         said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
     return said + [
-        f"'{named.path}' was timed while {shared}."
+        f"'{named.path}' was timed while {crowd.fact}."
         for named in benches
-        if (shared := crowded(named.bench))
+        if (crowd := crowded(named.bench))
     ]
 
 

@@ -1,0 +1,11 @@
+"""Which messages a bench can measure."""
+
+from __future__ import annotations
+
+NUMBER, LARGEST = 4, 2**30
+"""Bytes of a message: of one number of float32, and the most."""
+
+
+def measurable(message: int) -> int:
+    """Return the size nearest to a message, from it upwards, that a bench can measure; bytes."""
+    return min(max(-(-message // NUMBER) * NUMBER, NUMBER), LARGEST)
