@@ -1,12 +1,15 @@
 """``bench`` on started ranks, and ``predict`` on what it wrote."""
 
 import csv
+import json
 
+import h5py
 import pytest
 from programs import assert_refused
 
 from sundsbo_mpi.bench.file import read_bench
 from sundsbo_mpi.bench.prediction import decentralised
+from sundsbo_mpi.comm import openmpi
 
 TINY = ("--sizes", "4,4096", "--payload", "20,10", "--repeats", 2)
 
@@ -22,6 +25,9 @@ def test_a_bench_and_a_prediction_from_it(mpirun, sundsbo, tmp_path):
     assert sorted(names) == sorted(decentralised())
     assert all(name in result.stdout for name in names)
     assert found.ranks["host"].size == 3
+    with h5py.File(tmp_path / "here.h5") as file:
+        told = json.loads(file.attrs["environment"])
+    assert openmpi.settings({}, 5).items() <= told.items()
     assert set(found.links["auto", "host"]) == {"same node"}
     assert (found.checks["auto", "host"].measured > 0).all()
     options = ("--model", "here.h5", "--ranks-per-node", 500, "--csv", "there.csv")

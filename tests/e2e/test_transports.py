@@ -1,12 +1,15 @@
 """What the messages of a run travel over."""
 
 import json
+import os
+import subprocess
 
 import h5py
 import numpy as np
 import pytest
-from programs import assert_refused
+from programs import BIN, assert_refused
 
+from sundsbo_mpi.comm import openmpi
 from sundsbo_mpi.comm.transports import TRANSPORTS
 
 FLAGS = ("--iterations", 12, "--dtype", "float64", "--save-final", "--algorithm", "sun-dsbo-gt")
@@ -29,6 +32,20 @@ def test_a_run_is_the_same_bit_for_bit_over_every_transport_and_tells_which(
     assert said["p2p"] == "point to point"
     for name in TRANSPORTS:
         assert np.array_equal(final[name], final["auto"]), name
+
+
+@pytest.mark.parametrize("name", openmpi.settings({}, 5))
+def test_open_mpi_knows_what_it_is_told(name):
+    """A variable that it does not know would be passed over in silence."""
+    value = openmpi.settings({}, 5)[name]
+    told = subprocess.run(
+        [BIN / "ompi_info", "--parsable", "--all"],
+        env=os.environ | {name: value},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"param:{name.removeprefix('OMPI_MCA_')}:value:{value}\n" in told.stdout
 
 
 FULL = """

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sundsbo_mpi.comm import openmpi
 from sundsbo_mpi.comm.launcher import HYDRA, OPENMPI_MPIRUN, Launcher, find_launcher
 from sundsbo_mpi.comm.placement import Crowd, Node, crowded, fair_threads, place
 from sundsbo_mpi.errors import UsageError, unknown
@@ -48,13 +49,13 @@ def start_mpi() -> MPI.Intracomm:
     """
     mpi = load_mpi()
     launcher = find_launcher()
-    vendor, library = mpi.get_vendor()[0], mpi.Get_library_version()
+    (vendor, version), library = mpi.get_vendor(), mpi.Get_library_version()
     # Before MPI_Init: MPICH without PMIx aborts there, in C, when it finds a PMIx launcher.
     if not mpi.Is_initialized():
         if complaint := mismatch(vendor, library, launcher):
             raise UsageError(complaint)
-        # Open MPI's UCX windows, which nothing here needs, complain wherever UCX finds no network.
-        os.environ.setdefault("OMPI_MCA_osc", "^ucx")
+        if vendor == "Open MPI":
+            os.environ.update(openmpi.settings(os.environ, version[0]))
         mpi.Init_thread(_thread_level(mpi))
         atexit.register(_finalise, mpi)
     if complaint := lonely(vendor, launcher, mpi.COMM_WORLD.size):
