@@ -45,7 +45,7 @@ def start(agents, plan, folder):
     command = [BIN / "mpirun", "--with-ft", "ulfm", "-n", agents, sys.executable, PROGRAM]
     return subprocess.Popen(
         [str(word) for word in (*command, json.dumps(plan), folder)],
-        env=environment(OMPI_MCA_mpi_yield_when_idle="1"),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -19,9 +19,9 @@ def readme_task(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_readmes_own_task(mpirun, network, readme_task, tmp_path, dtype):
-    flags = ("--topology", network(3), "--task", readme_task, "--set", "task.noise=1")
+    flags = ("--topology", network(2), "--task", readme_task, "--set", "task.noise=1")
     steps = ("--set", "algorithm.step_y=0.05", "--iterations", 100, "--dtype", dtype)
-    result = mpirun(3, *flags, *steps, "--output", "run.h5")
+    result = mpirun(2, *flags, *steps, "--output", "run.h5")
     assert result.returncode == 0, result.stderr
     with h5py.File(tmp_path / "run.h5") as run:
         error = run["metrics/task/validation_error"][:]

@@ -29,17 +29,17 @@ def local(mpirun, tmp_path):
 
 @pytest.fixture
 def long(network, task):
-    """Return what starts a run of three agents that does not end by itself."""
+    """Return what starts a run that does not end by itself."""
 
-    def long(output, trouble="", who=-1, at=-1):
+    def long(agents, output, trouble="", who=-1, at=-1):
         where = {"trouble": trouble, "who": who, "at": at}
         sets = [word for name in where for word in ("--set", f"task.{name}={where[name]}")]
-        return ("--topology", network(3), "--task", task, *LONG, *sets, "--output", output)
+        return ("--topology", network(agents), "--task", task, *LONG, *sets, "--output", output)
 
     return long
 
 
-def assert_stopped(result, output, reason):
+def assert_stopped(agents, result, output, reason):
     """The agents stopped together, for this reason, said once; return their last iteration."""
     assert result.returncode == 85, result.stderr
     assert result.stderr.count(reason) == 1, result.stderr
@@ -49,30 +49,30 @@ def assert_stopped(result, output, reason):
         assert int(run["metrics/rows"][()]) == 2
         first, done = run["metrics/iteration"][:2].tolist()
         assert first == 0
-        assert run["metrics/agents/rounds_control"][1].tolist() == [done] * 3
+        assert run["metrics/agents/rounds_control"][1].tolist() == [done] * agents
     return done
 
 
 def test_a_signal_to_the_launcher_stops_all_agents_together(mpirun, long, library, tmp_path):
     for number in FORWARDED[library]:
         output = tmp_path / f"{number.name}.h5"
-        result = mpirun(3, *long(output), meanwhile=signalled(number, output))
-        assert_stopped(result, output, f"{number.name} was received")
+        result = mpirun(2, *long(2, output), meanwhile=signalled(number, output))
+        assert_stopped(2, result, output, f"{number.name} was received")
 
 
 def test_a_signal_to_one_agent_stops_all_of_them(mpirun, long, tmp_path):
     output = tmp_path / "run.h5"
-    result = mpirun(3, *long(output, "signal", who=1, at=12))
-    assert assert_stopped(result, output, "SIGUSR1 was received") > 12
+    result = mpirun(3, *long(3, output, "signal", who=1, at=12))
+    assert assert_stopped(3, result, output, "SIGUSR1 was received") > 12
 
 
 def test_an_interrupt_of_the_launch_script_loses_nothing(local, long, tmp_path):
     output, saved = tmp_path / "run.h5", tmp_path / "saved"
-    flags = (*long(output), "--checkpoint", saved)
-    result = local(3, *flags, meanwhile=signalled(signal.SIGINT, output))
-    done = assert_stopped(result, output, "SIGUSR1 was received")
+    flags = (*long(2, output), "--checkpoint", saved)
+    result = local(2, *flags, meanwhile=signalled(signal.SIGINT, output))
+    done = assert_stopped(2, result, output, "SIGUSR1 was received")
     assert f"sundsbo-mpi resume {saved}" in result.stderr
-    result = local(3, "resume", saved, "--iterations", done + 5)
+    result = local(2, "resume", saved, "--iterations", done + 5)
     assert result.returncode == 0, result.stderr
     with h5py.File(output) as run:
         assert run.attrs["status"] in ("finished", b"finished")
@@ -82,12 +82,12 @@ def test_an_interrupt_of_the_launch_script_loses_nothing(local, long, tmp_path):
 def test_a_second_interrupt_ends_a_run_that_cannot_stop(local, long, tmp_path):
     output = tmp_path / "run.h5"
     meanwhile = signalled(signal.SIGINT, output, again=[signal.SIGINT])
-    result = local(3, *long(output, "hang", who=1, at=1), meanwhile=meanwhile)
+    result = local(2, *long(2, output, "hang", who=1, at=1), meanwhile=meanwhile)
     assert result.returncode not in (0, 85)
 
 
 def test_a_run_that_hangs_ends_and_every_agent_says_where(mpirun, long, tmp_path):
-    flags = long(tmp_path / "run.h5", "hang", who=1, at=12)
+    flags = long(3, tmp_path / "run.h5", "hang", who=1, at=12)
     result = mpirun(3, *flags, "--comm-timeout", 3)
     assert result.returncode not in (0, 85)
     for rank in range(3):

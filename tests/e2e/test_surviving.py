@@ -76,8 +76,7 @@ def test_a_loss_in_an_evaluation_and_trouble_of_the_last_that_is_left(network, t
     flags = ("--topology", network(2), "--task", "dying.py:Dying", "--output", "run.h5")
     often = ("--iterations", 60, "--eval-every", 10, "--on-failure", "continue")
     command = (BIN / "mpirun", "--with-ft", "ulfm", "-n", 2, BIN / "sundsbo-mpi")
-    changes = {"OMPI_MCA_mpi_yield_when_idle": "1", "PYTHONPATH": str(Path(task).parent)}
-    result = finish([*command, *flags, *often], tmp_path, **changes)
+    result = finish([*command, *flags, *often], tmp_path, PYTHONPATH=str(Path(task).parent))
     assert result.returncode == 1, result.stderr
     assert "[rank 1, " in result.stderr
     found = read_run(tmp_path / "run.h5")

@@ -50,7 +50,7 @@ class Job:
             self._process = subprocess.Popen(
                 [str(word) for word in command],
                 cwd=folder,
-                env=environment(OMPI_MCA_mpi_yield_when_idle="1", **{name: value}),
+                env=environment(**{name: value}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
