@@ -60,9 +60,10 @@ define whole_programs
 $(1)/python -m pytest --color=no --durations=20
 endef
 
-# Two at a time; not under MPICH, whose ranks take all of a core even while they wait.
+# Two at a time, by the test, as a file of few tests may take long; not under MPICH, whose ranks take
+# all of a core even while they wait.
 e2e: $(VENV)/.tests-installed
-	$(call whole_programs,$(BIN),Open MPI) --numprocesses 2 --dist loadfile tests/e2e
+	$(call whole_programs,$(BIN),Open MPI) --numprocesses 2 --dist worksteal tests/e2e
 
 e2e-mpich: $(VENV_MPICH)/.tests-installed
 	$(call whole_programs,$(BIN_MPICH),MPICH) tests/e2e/test_launching.py tests/e2e/test_running.py
