@@ -1,5 +1,6 @@
 """What holds for every test: one thread, no window, and examples that do not depend on luck."""
 
+import gc
 import os
 import signal
 
@@ -7,6 +8,7 @@ import signal
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile(
@@ -26,3 +28,14 @@ for number, usual in (
 ):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing that is made here is ever garbage: no pass of the collector looks through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
