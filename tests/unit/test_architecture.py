@@ -1,6 +1,7 @@
 """Who may import whom, and how long things may get."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,16 @@ def for_types_only(node):
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
+@functools.cache
+def tree_of(module):
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(module, types_too=False):
     """Return what a module imports, anywhere in it, as full names of modules or their members."""
     found = set()
-    waiting = [ast.parse(MODULES[module].read_text(encoding="utf-8"))]
+    waiting = [tree_of(module)]
     while waiting:
         node = waiting.pop()
         if for_types_only(node) and not types_too:
@@ -121,7 +128,7 @@ def test_the_mathematics_knows_no_network_no_files_and_no_command(module):
 def test_the_mathematics_can_be_listed_without_torch(module):
     at_the_top = {
         name
-        for node in ast.parse(MODULES[module].read_text(encoding="utf-8")).body
+        for node in tree_of(module).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in [getattr(node, "module", None) or node.names[0].name]
     }
@@ -153,9 +160,9 @@ def test_files_know_no_network_and_no_torch(module):
 
 
 def test_nothing_is_pickled_or_evaluated():
-    for module, path in MODULES.items():
+    for module in MODULES:
         assert not uses(module, "pickle", "dill", "cloudpickle", "marshal", "shelve"), module
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(module)):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             assert not (called and node.func.id in ("eval", "exec")), module
 
@@ -164,13 +171,13 @@ def test_nothing_is_pickled_or_evaluated():
 def test_modules_and_functions_are_short(module):
     text = MODULES[module].read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MODULE_LINES
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno - node.lineno + 1 <= FUNCTION_LINES, node.name
 
 
 def test_the_tally_of_the_tests_has_the_members_of_the_real_one():
-    tree = ast.parse(MODULES["comm/tally"].read_text(encoding="utf-8"))
+    tree = tree_of("comm/tally")
     (tally,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tally")
     members = {f.name: [a.arg for a in f.args.args] for f in tally.body if hasattr(f, "args")}
     for name, arguments in members.items():
