@@ -53,16 +53,20 @@ class Lockstep:
             results = [result for _, result in outcomes]
             if finished == {True}:
                 break
-            averages = self.exchange(results)
-            delivered += [(v, v.clone()) for agent in averages for v in agent]
-        unchanged = (np.array_equal(*pair, equal_nan=True) for pair in delivered)
-        assert all(unchanged), "an average was changed in place"
+            averages, sent_back = self.exchange(results)
+            delivered.append(sent_back)
+        for rows, as_sent in delivered:
+            unchanged = torch.stack(rows).numpy().tobytes() == as_sent
+            assert unchanged, "an average was changed in place"
         self.previous = self.points
         self.points, self.states = map(list, zip(*results, strict=True))
         self.k += 1
 
     def exchange(self, outgoing):
-        """Answer one round: each agent's yielded tensors by their neighbourhood averages."""
+        """Answer one round: each agent's yielded tensors by their neighbourhood averages.
+
+        Returned beside them: the rows whose parts they are, and the bytes of all these rows.
+        """
         lengths, dtype = outgoing[0].lengths, outgoing[0].like.dtype
         assert all(sent.lengths == lengths for sent in outgoing)
         shape = (len(outgoing), sum(lengths))
@@ -81,7 +85,9 @@ class Lockstep:
         self.numbers += sum(lengths)
         self.bytes += sum(lengths) * buffer.element_size()
         whole = averages.shape[1] == sum(lengths)
-        return [torch.split(row.clone(), lengths) if whole else (row.clone(),) for row in averages]
+        rows = [row.clone() for row in averages]
+        answers = [torch.split(row, lengths) if whole else (row,) for row in rows]
+        return answers, (rows, averages.numpy().tobytes())
 
     def rows(self, variable):
         """Return one variable of all agents, (n, d)."""
