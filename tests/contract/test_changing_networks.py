@@ -1,5 +1,6 @@
 """Networks that change from one iteration to the next, and several rounds of gossip in one."""
 
+import functools
 import itertools
 
 import bench
@@ -14,7 +15,7 @@ from sundsbo_mpi.composition.multi_step import MultiStep
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import SEQUENCES, Cycle
 
-ITERATIONS = 25
+ITERATIONS = 15
 NETWORKS = {
     "one-peer": SEQUENCES["one-peer"](5),
     "random": SEQUENCES["random"](5, neighbours=2, neighbours_max=4),
@@ -32,6 +33,12 @@ ALLOWED = [
     and is_safe(bench.build(case.values[0]), NETWORKS[network].lambda_min)
 ]
 W = bench.uneven()
+
+
+@functools.cache
+def matrix_of(network, k):
+    """Return what is drawn once for all that are held to it."""
+    return NETWORKS[network].at(k).toarray()
 
 
 SMALL = {"step_x": 0.01, "step_y": 0.01, "step_theta": 0.01, "gamma": 1.0}
@@ -71,9 +78,7 @@ def test_se_dgd_and_gt_mix_with_any_and_the_others_with_symmetric_matrices_of_th
 
 @pytest.mark.parametrize(("name", "variant", "network"), ALLOWED)
 def test_all_rounds_of_an_iteration_use_its_matrix(name, variant, network):
-    def at(k):
-        return NETWORKS[network].at(k).toarray()
-
+    at = functools.partial(matrix_of, network)
     options = bench.lively(name, **variant)
     tolerance = 1e-8 if name == "d-soba-fo" else 1e-11
     run = follow(bench.build(name, **options), name, options, at, at, tolerance)
