@@ -12,11 +12,12 @@ import oracle_aid
 import pytest
 from lockstep import Lockstep
 
-AGENTS = 10
+AGENTS = 5
 W = bench.ring(AGENTS, 0.5)
 PROBLEM = oracle.Quadratic(AGENTS, bench.SEED)
-ITERATIONS = 650
-"""The slowest, SLDBO with 599, and SPARKLE-EXTRA, the fastest with 361, reach 1e-8 before."""
+ITERATIONS = 400
+"""The slowest, SPARKLE-GT in one pass with 380, and SLDBO, the fastest with 210, reach 1e-8 before.
+"""
 EXACT = [
     pytest.param(name, variant, id="-".join([name, *variant.values()]))
     for name, variant in (case.values for case in bench.VARIANTS)
@@ -58,7 +59,7 @@ def test_the_oracle_and_the_task_agree_on_the_bilevel_solution():
 
 @pytest.mark.parametrize(("name", "variant"), EXACT)
 def test_every_mix_and_order_is_exact_on_all_agents(name, variant):
-    rows = foreseen(name, ITERATIONS, **steps(0.05), **variant)
+    rows = foreseen(name, ITERATIONS, **steps(0.1), **variant)
     assert distance(rows, oracle_aid.bilevel_point(PROBLEM)) < 1e-8
 
 
@@ -73,7 +74,7 @@ def test_every_mix_and_order_is_exact_on_all_agents(name, variant):
     ],
 )
 def test_the_package_gets_there_too(name, variant):
-    rows = settled(name, ITERATIONS, **steps(0.05), **variant)
+    rows = settled(name, ITERATIONS, **steps(0.1), **variant)
     assert distance(rows, bilevel()) < 1e-8
     assert distance(rows, oracle_aid.bilevel_point(PROBLEM)) < 1e-8
 
@@ -83,16 +84,16 @@ def bias(rows):
 
 
 def test_d_soba_is_biased_in_proportion_to_the_step():
-    sizes = {0.01: 3000, 0.005: 6000, 0.0025: 12000}
+    sizes = {0.01: 1500, 0.005: 3000, 0.0025: 6000}
     found = [bias(foreseen("d-soba", k, **steps(size))) for size, k in sizes.items()]
-    assert 1e-3 < found[-1] < 1e-2  # 0.0257, 0.0136 and 0.0070
+    assert 1e-3 < found[-1] < 1e-2  # 0.0119, 0.0061 and 0.0031
     assert all(1.85 < coarse / fine < 2.05 for coarse, fine in itertools.pairwise(found)), found
 
 
 @pytest.mark.parametrize("name", ["d-soba", "d-soba-fo"])
 def test_the_package_has_the_bias_of_the_oracle(name):
-    options = steps(0.04)
-    rows, known = settled(name, 300, **options), foreseen(name, 300, **options)
+    options = steps(0.08)
+    rows, known = settled(name, 150, **options), foreseen(name, 150, **options)
     assert distance(rows, known) < 1e-8
     assert bias(rows) > 0.05
 
