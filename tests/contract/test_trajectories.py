@@ -12,7 +12,7 @@ from lockstep import Lockstep
 from sundsbo_mpi.algorithms import METHODS
 from sundsbo_mpi.composition.techniques import TECHNIQUES
 
-ITERATIONS = 60
+ITERATIONS = 30
 W = bench.uneven()
 TOY_W = bench.ring(5, 1 / 3)
 TOY = {
