@@ -31,7 +31,6 @@ NETWORK = {
     "PRTE_MCA_plm_ssh_agent": str(HOSTS_SH),
     "PRTE_MCA_prte_if_include": "eth0",
     "OMPI_MCA_pml": "ob1",
-    "OMPI_MCA_osc": "^ucx",
     "OMPI_MCA_btl_tcp_if_include": "eth0",
 }
 
@@ -41,7 +40,11 @@ class Bench:
 
     def __init__(self, iterations: int) -> None:
         import torch
-        from mpi4py import MPI
+
+        from sundsbo_mpi.comm.world import start_mpi
+
+        self.comm, self.iterations = start_mpi(), iterations  # with the program's own settings
+
         from workload import ring
 
         from sundsbo_mpi.clock import Clock
@@ -51,7 +54,6 @@ class Bench:
 
         torch.set_num_threads(1)
         keep_freed_memory()
-        self.comm, self.iterations = MPI.COMM_WORLD, iterations
         self.gossip = Gossip(self.comm, ring(self.comm.size), Clock())
         self.progress = Progress(self.gossip.progress)
         self.batch = FIRST_BATCH

@@ -3,8 +3,9 @@
     python benchmarks/scaling.py [--agents 10 --agents 64] [--repeats 5] [--iterations 10]
 
 SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shared, so that only
-processor time can tell what an agent costs; it includes that of waiting.  Jobs of all sizes take
-turns; prints each size beside the first one of its repetition.
+processor time can tell what an agent costs; it includes that of waiting.  Agents that exchange
+nothing tell what more processes on the same cores and caches cost by themselves.  Jobs of all sizes
+take turns; prints each size beside the first one of its repetition.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import click
 from iteration import launch
 from reporting import report, spread
 
-VARIANTS = ("se shared", "se messages")
+VARIANTS = ("se shared", "se messages", "se alone")
 
 
 @click.command()
