@@ -37,8 +37,10 @@ W = bench.uneven()
 
 @functools.cache
 def matrix_of(network, k):
-    """Return what is drawn once for all that are held to it."""
-    return NETWORKS[network].at(k).toarray()
+    """Return W_k, drawn once, as drawing takes most of the time; not to be written to."""
+    W = NETWORKS[network].at(k).toarray()
+    W.flags.writeable = False
+    return W
 
 
 SMALL = {"step_x": 0.01, "step_y": 0.01, "step_theta": 0.01, "gamma": 1.0}

@@ -8,7 +8,7 @@ import torch
 from lockstep import Lockstep
 
 ITERATIONS = 20
-"""From the third on each repeats the last: a rule that breaks the law has broken it by then."""
+"""Rounding alone grows beyond them; agents that shared a state, by 1e-9 a round, were seen."""
 OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "p": 0.2, "gamma": 0.5}
 PURE = [name for name, own in oracle.METHODS.items() if len(set(own)) == 1]
 

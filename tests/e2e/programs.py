@@ -32,7 +32,7 @@ def environment(**changes):
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        # More jobs than one share the cores: a rank that waits for another lets go of its own.
+        # More jobs than one share the cores: a rank that waits gives up its core.
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMP_NUM_THREADS": "1",
         "COLUMNS": "200",

@@ -101,7 +101,7 @@ def test_a_one_peer_network_sends_one_message_and_keeps_its_stack(
 
 
 def test_several_rounds_of_gossip_mix_with_the_power(mpirun, task, topology, tmp_path):
-    """On three agents, of which the outer two hear of each other in the second round alone."""
+    """On three agents, of which the outer two hear of each other only from the second round on."""
     file = topology("line", agents=3)
     steps = ("--set", "algorithm.gossip_steps=3", "--algorithm", "sun-dsbo-gt")
     data, _ = run(mpirun, task, file, tmp_path, *steps, agents=3)

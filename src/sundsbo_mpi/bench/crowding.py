@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from sundsbo_mpi.bench.record import Bench
 
 
-class Crowd(NamedTuple):
-    """The ranks of a node, and the cores that they share."""
+class Turns(NamedTuple):
+    """The ranks of a node, and the fewer cores that they took turns on."""
 
     ranks: int
     cores: int
@@ -23,13 +23,13 @@ class Crowd(NamedTuple):
         return f"{self.ranks} ranks took turns on {number_of(self.cores, 'core')} of one node"
 
 
-def crowded(bench: Bench) -> Crowd | None:
+def taking_turns(bench: Bench) -> Turns | None:
     """Return the first node with more ranks than cores for them, or None where there is none."""
     allowed: dict[int, list[set[int]]] = defaultdict(list)
     for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
         allowed[node].append(_cores(str(cores)))
-    crowds = (Crowd(len(those), len(set().union(*those))) for those in allowed.values())
-    return next((crowd for crowd in crowds if crowd.ranks > crowd.cores), None)
+    nodes = (Turns(len(those), len(set().union(*those))) for those in allowed.values())
+    return next((node for node in nodes if node.ranks > node.cores), None)
 
 
 def _cores(ranges: str) -> set[int]:

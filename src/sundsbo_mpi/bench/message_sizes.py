@@ -7,5 +7,5 @@ NUMBER, LARGEST = 4, 2**30
 
 
 def measurable(message: int) -> int:
-    """Return the size nearest to a message, from it upwards, that a bench can measure; bytes."""
+    """Return a message's bytes, rounded up to whole numbers, or the most that a bench measures."""
     return min(max(-(-message // NUMBER) * NUMBER, NUMBER), LARGEST)

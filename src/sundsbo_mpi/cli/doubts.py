@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.bench.crowding import crowded
+from sundsbo_mpi.bench.crowding import taking_turns
 from sundsbo_mpi.bench.message_sizes import LARGEST, measurable
 from sundsbo_mpi.texttable import size
 
@@ -28,9 +28,9 @@ def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -
         model: What its transport made the predictions of.
         found: The predictions.
     """
-    if crowd := crowded(bench):
+    if turns := taking_turns(bench):
         yield (
-            f"'{path}' was timed while {crowd.fact}: links cost less where every rank has a core; "
+            f"'{path}' was timed while {turns.fact}: links cost less where every rank has a core; "
             "run bench with no more ranks on a node than it has cores"
         )
     most = max((one.ranks_per_node for one in found), default=0)

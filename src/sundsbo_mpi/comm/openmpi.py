@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 WINDOWS = {"OMPI_MCA_osc": "^ucx"}
 """UCX's windows, which nothing here needs, complain wherever UCX finds no network."""
-NETWORKS = {"OMPI_MCA_btl": "^ofi"}
-"""What brings windows on other nodes, which nothing here needs either, to networks of libfabric.
-Where there is none Open MPI gives it up, and sleeps for a second as it does so."""
+LIBFABRIC = {"OMPI_MCA_btl": "^ofi"}
+"""The component "ofi" of the kind "btl" carries windows, and messages only if its mode says so.
+Where libfabric finds no network it is closed again, and sleeps for a second as it closes."""
 SENT_AT_ONCE = 8 * 2**20
-"""The longest message, in bytes, that goes over TCP without asking the receiver first.
+"""Bytes, a header among them, that go over TCP without asking the receiver first.
 
 Open MPI asks from 64 KiB on.  Where two neighbours send to each other, which is what neighbours do,
 the answer to one waits in the same stream behind the message of the other: the two directions of
@@ -22,17 +22,32 @@ TCP = dict.fromkeys(
 )
 
 
-def settings(environment: Mapping[str, str], version: int) -> dict[str, str]:
+def settings(
+    environment: Mapping[str, str], vendor: str, version: tuple[int, ...]
+) -> dict[str, str]:
     """Return the variables to set before MPI_Init, beside those of an environment.
 
-    A variable that is set stays as it is; those of TCP belong together, so that one that is set
-    leaves all of them to the user.
+    A variable that is set stays as it is.  Those of TCP belong together: one that is set leaves all
+    of them to the user.  So does any that chooses how "btl" uses libfabric.
 
     Args:
         environment: Variables that are set.
-        version: The first number of Open MPI's.  Up to 4, ``OMPI_MCA_btl`` is left alone: a site
-            that excludes "openib" in a file would have it back.
+        vendor: Of the MPI library, as mpi4py names it.
+        version: Of the MPI library.  Up to Open MPI 4 "btl" is left alone: a site that excludes
+            "openib" in a file would have it back.
     """
-    groups = (WINDOWS, TCP, NETWORKS) if version > 4 else (WINDOWS, TCP)
-    unset = [group for group in groups if not group.keys() & environment.keys()]
-    return {name: value for group in unset for name, value in group.items()}
+    if vendor != "Open MPI":
+        return {}
+    groups = [group for group in (WINDOWS, TCP) if not group.keys() & environment.keys()]
+    chosen = any(name in LIBFABRIC or "_btl_ofi_" in name for name in environment)
+    if version >= (5,) and not chosen:
+        groups.append(LIBFABRIC)
+    return {name: value for group in groups for name, value in group.items()}
+
+
+def limits(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what must be equal on all ranks, by name; else long messages would not fit.
+
+    A receiver makes room for as much as it would itself send at once.
+    """
+    return {name: environment.get(name, "not set") for name in TCP}

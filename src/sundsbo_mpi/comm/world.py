@@ -42,7 +42,8 @@ def start_mpi() -> MPI.Intracomm:
     """Initialise MPI with one communicating thread at a time and return COMM_WORLD.
 
     Collective over all processes of the job.  ``MPI4PY_RC_THREAD_LEVEL`` overrides the thread
-    level.  MPI is finalised when the interpreter exits.
+    level.  Unless MPI is initialised already, variables that Open MPI reads are set in this
+    process's environment (``comm.openmpi``).  MPI is finalised when the interpreter exits.
 
     Raises:
         UsageError: there is no MPI library, or it is not the launcher's.
@@ -54,8 +55,7 @@ def start_mpi() -> MPI.Intracomm:
     if not mpi.Is_initialized():
         if complaint := mismatch(vendor, library, launcher):
             raise UsageError(complaint)
-        if vendor == "Open MPI":
-            os.environ.update(openmpi.settings(os.environ, version[0]))
+        os.environ.update(openmpi.settings(os.environ, vendor, version))
         mpi.Init_thread(_thread_level(mpi))
         atexit.register(_finalise, mpi)
     if complaint := lonely(vendor, launcher, mpi.COMM_WORLD.size):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from sundsbo_mpi.comm import ending, world
+from sundsbo_mpi.comm import ending, openmpi, world
 from sundsbo_mpi.comm.agreement import agree, meet
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, DivergedError
@@ -69,4 +70,5 @@ def agree_on(tally: Tally, request: object) -> None:
     """
     found = versions() | {"the MPI library": world.library_version()}
     agree(tally, found, "use the same environment on all nodes")
+    agree(tally, openmpi.limits(os.environ), "set it to the same value on all nodes, or on none")
     agree(tally, {"the command line": repr(request)}, "start all ranks with the same arguments")
