@@ -43,8 +43,8 @@ class Bench:
 
         from sundsbo_mpi.comm.world import start_mpi
 
-        self.comm, self.iterations = start_mpi(), iterations  # with the program's own settings
-
+        # First: the program's settings of MPI count, and the next import would initialise it.
+        self.comm, self.iterations = start_mpi(), iterations
         from workload import ring
 
         from sundsbo_mpi.clock import Clock

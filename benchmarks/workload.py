@@ -21,8 +21,8 @@ SAMPLES, EVALUATED, FEATURES, CLASSES = 5_000, 100, 784, 10
 TEN = 10
 Y = 238_510
 PAYLOAD = TEN * SAMPLES + 2 * Y
-WARM_UP = 10
-"""Iterations before those that are measured: plans, windows and pages are made in the first ones,
+WARM_UP = 30
+"""Iterations before those that are measured: plans, windows and pages are made in the first twenty,
 once in a run."""
 TURNS = 4
 """Of each variant in a job, so that what else the machine does meets all alike."""
