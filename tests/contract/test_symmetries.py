@@ -8,7 +8,7 @@ import torch
 from lockstep import Lockstep
 
 ITERATIONS = 20
-"""Rounding alone grows beyond them; agents that shared a state, by 1e-9 a round, were seen."""
+"""A leak of 1e-9 a round from agent to agent was seen in so many, in all ten cases tried."""
 OPTIONS = {"step_x": 0.03, "step_y": 0.05, "step_theta": 0.04, "p": 0.2, "gamma": 0.5}
 PURE = [name for name, own in oracle.METHODS.items() if len(set(own)) == 1]
 

@@ -7,14 +7,14 @@ import subprocess
 import h5py
 import numpy as np
 import pytest
-from mpi4py import MPI
 from programs import BIN, assert_refused
 
 from sundsbo_mpi.comm import openmpi
 from sundsbo_mpi.comm.transports import TRANSPORTS
+from sundsbo_mpi.comm.world import load_mpi
 
 FLAGS = ("--iterations", 12, "--dtype", "float64", "--save-final", "--algorithm", "sun-dsbo-gt")
-TOLD = openmpi.settings({}, *MPI.get_vendor())
+TOLD = openmpi.settings({}, *load_mpi().get_vendor())
 
 
 def test_a_run_is_the_same_bit_for_bit_over_every_transport_and_tells_which(

@@ -63,7 +63,7 @@ def do_together(work: Callable[[MPI.Intracomm], T]) -> T:
 
 
 def agree_on(tally: Tally, request: object) -> None:
-    """See that all ranks have the same software and were asked for the same; collective.
+    """See that all ranks have the same software, limits and request; collective.
 
     Raises:
         AgreedError: they differ.
