@@ -19,7 +19,7 @@ from sundsbo_mpi.bench.parts import ALL, parts
 from sundsbo_mpi.bench.surroundings import about, core_ranges, ranks
 from sundsbo_mpi.bench.timing import Case, interleaved
 from sundsbo_mpi.clock import Clock
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.bare import NOBODY, BareExchange, BarePair, BareSum
 from sundsbo_mpi.comm.launcher import find_launcher
 from sundsbo_mpi.comm.tally import Tally
@@ -41,7 +41,7 @@ def _short_batches(monkeypatch):
 def ground(comm):
     """Where the ranks are, every second one on a pretended second node."""
     local = dataclasses.replace(
-        world.local(comm), hosts=tuple(rank % 2 for rank in range(comm.size))
+        node.local(comm), hosts=tuple(rank % 2 for rank in range(comm.size))
     )
     return Ground(local, Tally(comm), {HOST: torch.device("cpu")}, REPEATS)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.seating import assigned, seat
 from sundsbo_mpi.config.resolving import Request
 from sundsbo_mpi.running.run import run
@@ -20,7 +20,7 @@ HOSTS = ("even", "odd")
 @pytest.fixture
 def two_hosts(comm, monkeypatch):
     """Pretend that the ranks of the job are dealt to two nodes in turn."""
-    real = world.local
+    real = node.local
 
     def local(communicator):
         here = real(communicator)
@@ -35,7 +35,7 @@ def two_hosts(comm, monkeypatch):
             cores=here.cores[: own.count(mine)],
         )
 
-    monkeypatch.setattr(world, "local", local)
+    monkeypatch.setattr(node, "local", local)
 
 
 @pytest.fixture

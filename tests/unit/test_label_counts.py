@@ -11,7 +11,6 @@ import pytest
 from labelled_samples import AGENTS, DATA
 from synthetic_run import plan, resumption, row
 
-from sundsbo_mpi.comm import world
 from sundsbo_mpi.runfile import DamagedError, Event, RunFile, read_damaged, read_run, repair
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS
 from sundsbo_mpi.running.introduction import facts_of_agents
@@ -79,11 +78,11 @@ def test_odd_ones_are_damage_and_cost_nothing_else(path, odd):
     )
 
 
-def facts(monkeypatch, *tasks):
+def facts(*tasks):
     """What rank 0 gathers from agents that have the tasks."""
-    monkeypatch.setattr(world, "oversubscription", lambda _local: None)
     names = [f"node{agent}" for agent in range(len(tasks))]
-    site = SimpleNamespace(local=SimpleNamespace(names=names), device="cpu", threads=1)
+    here = SimpleNamespace(names=names, cores=[{0}])
+    site = SimpleNamespace(local=here, device="cpu", threads=1)
     told = []
     for agent, task in enumerate(tasks):
         tally = SimpleNamespace(agent=agent, gather=told.append)
@@ -92,13 +91,13 @@ def facts(monkeypatch, *tasks):
     return facts_of_agents(tally, site, tasks[0], shared=False)
 
 
-def test_agents_tell_what_they_hold(monkeypatch):
+def test_agents_tell_what_they_hold():
     shards = labelled_shards(DATA, AGENTS, 0, heterogeneity=0.3, corruption=0.5)
     tasks = [
         HyperCleaning(agent=agent, agents=AGENTS, seed=0, shard=shard, batch=4, hidden=5)
         for agent, shard in enumerate(shards)
     ]
-    found = facts(monkeypatch, *tasks)
+    found = facts(*tasks)
     for part in ("train", "validation"):
         counts = found[f"{part}_label_counts"]
         assert counts.shape == (AGENTS, DATA.classes)
@@ -108,10 +107,10 @@ def test_agents_tell_what_they_hold(monkeypatch):
     assert found["train_samples"].tolist() == found["train_label_counts"].sum(axis=1).tolist()
 
 
-def test_tasks_may_tell_nothing_less_or_something_else(monkeypatch):
-    plain = facts(monkeypatch, SimpleNamespace(), SimpleNamespace())
+def test_tasks_may_tell_nothing_less_or_something_else():
+    plain = facts(SimpleNamespace(), SimpleNamespace())
     assert not plain.keys() & set(LABEL_COUNTS)
     odd = [SimpleNamespace(train_label_counts=it) for it in ([1, 2, 3], [4], "odd", [0.5], 7)]
-    found = facts(monkeypatch, *odd)
+    found = facts(*odd)
     assert found["train_label_counts"].tolist() == [[1, 2, 3], [4, 0, 0], *[[0, 0, 0]] * 3]
     assert "validation_label_counts" not in found

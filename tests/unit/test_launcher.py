@@ -2,8 +2,7 @@
 
 import pytest
 
-from sundsbo_mpi.comm.launcher import find_launcher
-from sundsbo_mpi.comm.world import lonely, mismatch
+from sundsbo_mpi.comm.launcher import find_launcher, lonely, mismatch
 
 # What the launchers were seen, or are documented, to leave in the environment of rank 2 of 4.
 OPENMPI = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sundsbo_mpi.comm.placement import Node, crowded, fair_threads, place
+from sundsbo_mpi.comm.placement import Node, advice, crowd_of, fair_threads, place
 from sundsbo_mpi.errors import UsageError
 
 
@@ -87,24 +87,33 @@ def test_cores_are_divided_by_those_who_share_them(mine, everyone, threads):
     assert fair_threads(mine, everyone) == threads
 
 
-def test_crowding_names_what_helps():
-    assert crowded([{0, 1}] * 2, "Open MPI", ()) is None
-    assert crowded([{0}, {1}, {2}], "Open MPI", ()) is None
-    crowd = crowded([{0, 1}] * 10, "Open MPI", ())
-    assert crowd.fact == "10 ranks take turns on 2 cores"
-    assert "OMPI_MCA_mpi_yield_when_idle=1" in crowd.advice
-    assert "PRTE" not in crowd.advice  # all ranks may use all cores already
-    bound = crowded([{0}, {1}, {1}], "Open MPI", ())
-    assert "PRTE_MCA_hwloc_default_binding_policy=none" in bound.advice
-    assert crowd.note == f"{crowd.fact}: {crowd.advice}"
-    half = crowded([{0}, {1}, {1}], "Open MPI", {"OMPI_MCA_mpi_yield_when_idle"}).advice
+def test_a_crowd_is_more_ranks_than_cores():
+    assert crowd_of([{0, 1}] * 2) is None
+    assert crowd_of([{0}, {1}, {2}]) is None
+    assert crowd_of([{0, 1}] * 10) == (10, 2)
+    assert crowd_of([{0, 1}] * 10).fact == "10 ranks on 2 cores of a node"
+    assert crowd_of([{0}] * 2).fact == "2 ranks on 1 core of a node"
+
+
+def test_advice_names_what_helps():
+    assert advice([{0}, {1}, {2}], "Open MPI", ()) is None
+    anywhere = advice([{0, 1}] * 10, "Open MPI", ())
+    assert anywhere.startswith("10 ranks on 2 cores of a node: timings say little, and")
+    assert "OMPI_MCA_mpi_yield_when_idle=1" in anywhere
+    assert "PRTE" not in anywhere  # all ranks may use all cores already
+    bound = advice([{0}, {1}, {1}], "Open MPI", ())
+    assert "PRTE_MCA_hwloc_default_binding_policy=none" in bound
+    half = advice([{0}, {1}, {1}], "Open MPI", {"OMPI_MCA_mpi_yield_when_idle"})
     assert "yield" not in half
     assert "PRTE_MCA_hwloc_default_binding_policy=none" in half
-    assert crowded([{0}] * 2, "MPICH", ()).advice == "timings say little"
+    mpich = advice([{0}] * 2, "MPICH", ())
+    assert mpich == "2 ranks on 1 core of a node: timings say little"
 
 
 def test_the_launch_script_sets_what_the_advice_says():
     script = (Path(__file__).parents[2] / "launch" / "local.sh").read_text()
-    advice = crowded([{0}, {1}, {1}], "Open MPI", ()).advice
-    for name, value in re.findall(r"(\w+)=(\w+)", advice):
+    said = advice([{0}, {1}, {1}], "Open MPI", ())
+    found = re.findall(r"(\w+)=(\w+)", said)
+    assert found
+    for name, value in found:
         assert f'export {name}="${{{name}:-{value}}}"' in script

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.bench.parts import Part
+    from sundsbo_mpi.comm.node import Local
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.comm.transports.exchange import Connection
-    from sundsbo_mpi.comm.world import Local
     from sundsbo_mpi.topology import Links
 
 HOST, STAGED, DIRECT = "host", "device", "direct"

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sundsbo_mpi.wording import number_of
+from sundsbo_mpi.comm.placement import crowd_of
 
 if TYPE_CHECKING:
     from sundsbo_mpi.bench.record import Bench
+    from sundsbo_mpi.comm.placement import Crowd
 
 
-class Turns(NamedTuple):
-    """The ranks of a node, and the fewer cores that they took turns on."""
-
-    ranks: int
-    cores: int
-
-    @property
-    def fact(self) -> str:
-        """In words."""
-        return f"{self.ranks} ranks took turns on {number_of(self.cores, 'core')} of one node"
-
-
-def taking_turns(bench: Bench) -> Turns | None:
-    """Return the first node with more ranks than cores for them, or None where there is none."""
+def crowd_in(bench: Bench) -> Crowd | None:
+    """Return that of the first node with more ranks than cores, or None where there is none."""
     allowed: dict[int, list[set[int]]] = defaultdict(list)
     for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
         allowed[node].append(_cores(str(cores)))
-    nodes = (Turns(len(those), len(set().union(*those))) for those in allowed.values())
-    return next((node for node in nodes if node.ranks > node.cores), None)
+    return next(filter(None, map(crowd_of, allowed.values())), None)
 
 
 def _cores(ranges: str) -> set[int]:

@@ -25,7 +25,7 @@ from sundsbo_mpi.bench.parts import ALL, parts
 from sundsbo_mpi.bench.record import Bench, Sent, model_of
 from sundsbo_mpi.bench.report import render_bench
 from sundsbo_mpi.bench.surroundings import about, ranks
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.agreement import jointly, on_root
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, UsageError
@@ -77,10 +77,10 @@ def bench(request: Request) -> None:
     Raises:
         AgreedError: the request cannot be met.
     """
-    do_together(lambda comm: _bench(request, world.local(comm), Tally(comm)))
+    do_together(lambda comm: _bench(request, node.local(comm), Tally(comm)))
 
 
-def _bench(request: Request, here: world.Local, tally: Tally) -> None:
+def _bench(request: Request, here: node.Local, tally: Tally) -> None:
     agree_on(tally, request)
     weights, notes = on_root(tally, lambda: _read(request, tally.agents))
     ground, more = _ground(request, here, tally)
@@ -120,18 +120,17 @@ def _read(request: Request, agents: int) -> tuple[Mixing, tuple[str, ...]]:
     return weights, (*loaded.notes, *said)
 
 
-def _ground(request: Request, here: world.Local, tally: Tally) -> tuple[Ground, list[str]]:
+def _ground(request: Request, here: node.Local, tally: Tally) -> tuple[Ground, list[str]]:
     """Choose this rank's buffers, and say what the user must know; collective."""
-    device, notes = jointly(tally, lambda: world.choose_device(request.device, here))
-    world.cap_threads(here)
+    device, notes = jointly(tally, lambda: node.choose_device(request.device, here))
+    node.cap_threads(here)
     keep_freed_memory()  # as in a run
     devices = {HOST: torch.device("cpu")}
     if all(tally.everyone(device.type == "cuda")):
         devices |= dict.fromkeys((STAGED, DIRECT) if request.gpu_direct else (STAGED,), device)
     elif request.gpu_direct:
         raise AgreedError(NO_DEVICE)
-    crowd = world.oversubscription(here)
-    said = [*notes, *([crowd.note] if crowd else [])]
+    said = [*notes, *node.oversubscription(here)]
     return Ground(here, tally, devices, request.repeats), said
 
 

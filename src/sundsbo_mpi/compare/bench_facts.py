@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sundsbo_mpi.bench.crowding import taking_turns
+from sundsbo_mpi.bench.crowding import crowd_in
 from sundsbo_mpi.bench.record import NOTHING, Bench, Key
 from sundsbo_mpi.compare.environment import counted, hosts_and_devices, library_and_versions
 from sundsbo_mpi.compare.reading import NamedBench
@@ -47,9 +47,9 @@ def remarks(benches: Sequence[NamedBench]) -> list[str]:
         common = ", ".join(map(str, common_sizes(found))) or "none"
         said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
     return said + [
-        f"'{named.path}' was timed while {turns.fact}."
+        f"'{named.path}' was timed with {crowd.fact}."
         for named in benches
-        if (turns := taking_turns(named.bench))
+        if (crowd := crowd_in(named.bench))
     ]
 
 

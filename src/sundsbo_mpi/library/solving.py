@@ -13,7 +13,7 @@ from sundsbo_mpi.agent import Observer, Position
 from sundsbo_mpi.algorithms import method
 from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.clock import Clock
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.agreement import agree, jointly
 from sundsbo_mpi.comm.survivors import Survivors
 from sundsbo_mpi.comm.tally import Tally
@@ -102,9 +102,9 @@ def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -
         if prepared.config.algorithm["private"]:
             inspect_private(tally, task)
             private = task.private  # type: ignore[attr-defined]
-        here = world.local(own)
+        here = node.local(own)
         clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
-        site = Site(here, device, world.cap_threads(here), clock, ())
+        site = Site(here, device, node.cap_threads(here), clock, ())
         everyone = Survivors.of(own, range(own.size), watched=False)
         agent = build_agent(prepared, task, site, everyone, Control(tally))
         opened.callback(agent.close)

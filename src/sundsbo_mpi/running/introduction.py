@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm.placement import crowd_of
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS
 from sundsbo_mpi.running.provenance import other_techniques
 from sundsbo_mpi.wording import number_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def facts_of_agents(tally: Tally, site: Site, task: Task, *, shared: bool) -> Facts | None:
     """What the run file says about every agent, on rank 0, or all if ``shared``; collective."""
-    crowd = world.oversubscription(site.local)
+    crowd = crowd_of(site.local.cores)
     own = {
         "host": site.local.names[tally.agent],
         "device": str(site.device),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sundsbo_mpi.algorithms.safety import is_safe
 from sundsbo_mpi.checkpoint import About
 from sundsbo_mpi.checkpoint.resuming import Resumption, candidates
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.agreement import agree, deal, jointly, on_root
 from sundsbo_mpi.comm.seating import seat
 from sundsbo_mpi.comm.tally import Tally
@@ -96,7 +96,7 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
     source = {"the task's file (SHA-256)": _source(prepared.config)}
     agree(tally, source, "use the same file on all nodes")
     if prepared.about.whole:
-        hosts, place = world.local(comm).hosts, prepared.config.topology.place
+        hosts, place = node.local(comm).hosts, prepared.config.topology.place
         comm, said = seat(comm, prepared.weights, hosts, place=place)
         prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
     shard, notes = _own_shard(Tally(comm), prepared)

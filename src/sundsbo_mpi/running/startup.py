@@ -15,7 +15,7 @@ import torch
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.algorithms.messages import Sizes, message_bytes
 from sundsbo_mpi.clock import Clock
-from sundsbo_mpi.comm import world
+from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.comm.alignment import align
 from sundsbo_mpi.comm.gossip import Gossip
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Site:
     """Where a rank runs."""
 
-    local: world.Local
+    local: node.Local
     device: torch.device
     threads: int
     clock: Clock
@@ -60,15 +60,14 @@ def find_site(
     config: Config, comm: MPI.Intracomm, tally: Tally, threads: int | None = None
 ) -> Site:
     """Choose the device and the number of threads of this rank, unless that is given."""
-    here = world.local(comm)
+    here = node.local(comm)
     requested = config.run.device
     if requested == "auto" and not hasattr(load_task(config.task["name"]), "to"):
         requested = "cpu"
-    device, notes = jointly(tally, lambda: world.choose_device(requested, here))
-    crowd = world.oversubscription(here)
-    threads = world.cap_threads(here, threads)
+    device, notes = jointly(tally, lambda: node.choose_device(requested, here))
+    threads = node.cap_threads(here, threads)
     clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
-    return Site(here, device, threads, clock, (*notes, *([crowd.note] if crowd else [])))
+    return Site(here, device, threads, clock, (*notes, *node.oversubscription(here)))
 
 
 def build_task(prepared: Prepared, tally: Tally, device: torch.device, shard: Any) -> Task:
@@ -142,7 +141,7 @@ def _wires(config: Config, task: Task, algorithm: Algorithm, device: torch.devic
     return Wires(config.run.transport, largest, layer_of(device), config.run.gpu_direct)
 
 
-def _progress(config: Config, gossip: Gossip, local: world.Local, agent: int) -> Progress | None:
+def _progress(config: Config, gossip: Gossip, local: node.Local, agent: int) -> Progress | None:
     overlap = config.run.overlap
     far = any(local.hosts[j] != local.hosts[agent] for j in gossip.neighbours)
     wanted = overlap == "always" or (overlap == "auto" and far)

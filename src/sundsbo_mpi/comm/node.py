@@ -1,0 +1,102 @@
+"""What a rank finds on its node: the ranks that share it, its device, its threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sundsbo_mpi.comm.placement import Node, advice, fair_threads, place
+
+if TYPE_CHECKING:
+    import torch
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class Local:
+    """Where this rank is: its place on its node, and on which node every rank is."""
+
+    comm: MPI.Intracomm
+    rank: int
+    """Rank among those of the same node, which share memory."""
+    size: int
+    hosts: tuple[int, ...]
+    """For every rank the lowest rank on its node: equal numbers share memory."""
+    names: tuple[str, ...]
+    """For every rank the name of its node."""
+    cores: tuple[frozenset[int], ...]
+    """For every rank of this node the cores it may run on."""
+
+
+def local(comm: MPI.Intracomm) -> Local:
+    """Find out which ranks share this node, and which cores each of them may use; collective."""
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    place_here = (node.bcast(comm.rank), MPI.Get_processor_name())
+    hosts, names = zip(*comm.allgather(place_here), strict=True)
+    cores = tuple(node.allgather(_cores()))
+    here = Local(comm, node.rank, node.size, hosts, names, cores)
+    node.Free()
+    return here
+
+
+def choose_device(requested: str, local: Local) -> tuple[torch.device, tuple[str, ...]]:
+    """Choose this rank's device and say what the user must know about the choice; collective.
+
+    Returns the device, made current, and sentences, which are the same on all ranks.
+
+    Raises:
+        UsageError: on all ranks, if ``requested`` is unknown or is "cuda" where a rank has no GPU.
+    """
+    import torch
+
+    found = [] if requested == "cpu" else _gpu_ids()
+    by_node: dict[int, list[list[str]]] = {}
+    for host, gpus in zip(local.hosts, local.comm.allgather(found), strict=True):
+        by_node.setdefault(host, []).append(gpus)
+    nodes = [Node(local.names[host], gpus) for host, gpus in by_node.items()]
+    choices, notes = place(requested, nodes)
+    number = choices[list(by_node).index(local.hosts[local.comm.rank])][local.rank]
+    if number is None:
+        return torch.device("cpu"), tuple(notes)
+    device = torch.device("cuda", number)
+    torch.cuda.set_device(device)
+    return device, tuple(notes)
+
+
+def cap_threads(local: Local, threads: int | None = None) -> int:
+    """Let torch use this rank's share of the cores it may run on; return the number of threads.
+
+    ``OMP_NUM_THREADS`` wins where it is set, and over that the number that is asked for.
+    """
+    import torch
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    elif not os.environ.get("OMP_NUM_THREADS"):
+        torch.set_num_threads(fair_threads(local.cores[local.rank], local.cores))
+    return torch.get_num_threads()
+
+
+def oversubscription(local: Local) -> list[str]:
+    """Say so if this node has more ranks than cores, and which environment variables help."""
+    from mpi4py import MPI
+
+    said = advice(local.cores, MPI.get_vendor()[0], os.environ.keys())
+    return [] if said is None else [said]
+
+
+def _cores() -> frozenset[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+def _gpu_ids() -> list[str]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return []
+    return [str(torch.cuda.get_device_properties(g).uuid) for g in range(torch.cuda.device_count())]
