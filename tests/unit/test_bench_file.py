@@ -16,7 +16,7 @@ from lockstep import Lockstep
 from rich.console import Console
 
 from sundsbo_mpi.algorithms import METHODS, by_default
-from sundsbo_mpi.bench.file import FORMAT, read_bench, write_bench
+from sundsbo_mpi.bench.file import read_bench, write_bench
 from sundsbo_mpi.bench.model import Fit
 from sundsbo_mpi.bench.record import Sent, Series
 from sundsbo_mpi.bench.report import render_bench
@@ -24,6 +24,8 @@ from sundsbo_mpi.cli import predict
 from sundsbo_mpi.cli.bench import command as bench_command
 from sundsbo_mpi.cli.compare import command as compare
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.runfile import read_run
+from sundsbo_mpi.runfile.schema import BENCH_FORMAT
 from sundsbo_mpi.tasks.hyper_representation import HyperRepresentation
 from sundsbo_mpi.texttable import seconds, size
 from sundsbo_mpi.topology import BUILDERS, write_weights
@@ -50,7 +52,7 @@ def lines(result, start):
 def test_what_is_written_comes_back(path):
     found, written = read_bench(path), found_bench()
     assert found.attributes.items() >= written.attributes.items()
-    assert found.attributes["format"] == FORMAT
+    assert found.attributes["format"] == BENCH_FORMAT
     for name in ("sizes", "edges"):
         np.testing.assert_array_equal(getattr(found, name), getattr(written, name))
     for name in ("ranks", "pairs", "series", "checks"):
@@ -144,6 +146,15 @@ def test_files_that_are_no_bench_are_refused(tmp_path, path):
         read_bench(path)
 
 
+def test_who_takes_a_bench_for_a_run_is_told_what_reads_it(path):
+    with pytest.raises(UsageError, match="'sundsbo-mpi compare' and 'sundsbo-mpi predict' read"):
+        read_run(path)
+    with h5py.File(path, "a") as file:
+        file.attrs["format"] = "sundsbo-mpi/0"
+    with pytest.raises(UsageError, match="read it with the version that wrote it"):
+        read_run(path)
+
+
 def moved(values):
     return values + 100
 
@@ -198,7 +209,7 @@ def test_the_tables_say_what_was_found():
     assert "same node 1 1 µs [1 µs] 9 GB/s [9 GB/s]" in shown
     assert "auto host other node 5 µs 1.25 GB/s 50 %" in shown
     assert "sun-dsbo-gt: 2 rounds, 400 B" in shown
-    assert "sun-dsbo-se: 1 round, 200 B 1 ms / 2 ms = 0.50" in shown
+    assert "sun-dsbo-se: 1 round, 200 B to a neighbour 1 ms / 2 ms = 0.50" in shown
 
 
 @pytest.mark.parametrize(
@@ -248,6 +259,8 @@ def test_predict_by_name_and_by_file(path, tmp_path):
     write_weights(BUILDERS["ring"](4), str(tmp_path / "W.npz"))
     read = predicted("--topology", tmp_path / "W.npz", *options, *chosen)
     assert lines(read, "sun-dsbo-gt") == of_gt[:1]
+    assert "an iteration is its exchange" not in made.output
+    assert "to all neighbours together" in made.output
 
 
 def test_predict_lists_all_methods_and_writes_numbers(path, tmp_path):
@@ -255,6 +268,7 @@ def test_predict_lists_all_methods_and_writes_numbers(path, tmp_path):
     shown = predicted("--topology", "ring", "--agents", 8, *options, "--dtype", "float64")
     for method in ("dsbo", "gossip-dsbo"):
         assert f"without {method}: " in shown.output
+    assert "without --gradient-seconds an iteration is its exchange" in shown.output
     with (tmp_path / "a.csv").open(encoding="utf-8") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert "meha" not in rows

@@ -12,7 +12,7 @@ from found_bench import found_bench, series
 from sundsbo_mpi.bench.file import write_bench
 from sundsbo_mpi.bench.message_sizes import LARGEST
 from sundsbo_mpi.bench.model import OTHER, SAME, Fit
-from sundsbo_mpi.bench.record import Series
+from sundsbo_mpi.bench.record import Check, Series
 from sundsbo_mpi.cli.bench import SIZES as DEFAULT_SIZES
 from sundsbo_mpi.cli.predict import command
 
@@ -20,7 +20,10 @@ LATENT = Fit(1e-5, 1e-10, 0.0)
 """A link over which a message of 10 kB costs a tenth more than an empty one."""
 
 
-def measured(sizes=(4, 1024, 65536), fitted=LATENT, bound=("0-1", "0-1", "0,2", "0,2")):
+BOUND = ("0-1", "0-1", "0,2", "0,2")
+
+
+def measured(sizes=(4, 1024, 65536), fitted=LATENT, bound=BOUND, took=(1e-3, 2e-3)):
     """Return a bench of two nodes with two ranks each."""
     made = found_bench()
     timed = Series(*(seconds[:1].repeat(len(sizes), axis=0) for seconds in series(1e-6)))
@@ -30,6 +33,7 @@ def measured(sizes=(4, 1024, 65536), fitted=LATENT, bound=("0-1", "0-1", "0,2", 
         ranks={**made.ranks, "binding": np.array(bound)},
         series=dict.fromkeys(made.series, timed),
         links={("auto", "host"): {SAME: fitted, OTHER: fitted}},
+        checks={("auto", "host"): Check(np.array([1e-3, 2e-3]), np.array(took))},
     )
 
 
@@ -71,8 +75,8 @@ def test_the_default_sizes_of_bench_cover_the_default_messages_of_predict(notes)
 @pytest.mark.parametrize(
     ("bound", "shared"),
     [
-        (("1", "1", "0", "2"), "2 ranks took turns on 1 core of one node"),
-        (("0-1", "0-1", "3", "3"), "2 ranks took turns on 1 core of one node"),
+        (("1", "1", "0", "2"), "2 ranks on 1 core of a node"),
+        (("0-1", "0-1", "3", "3"), "2 ranks on 1 core of a node"),
         (("0", "1", "0", "1"), None),
         (("0-1", "0-1", "0-7", "0-7"), None),
     ],
@@ -80,9 +84,49 @@ def test_the_default_sizes_of_bench_cover_the_default_messages_of_predict(notes)
 def test_ranks_of_the_bench_that_shared_cores(notes, bound, shared):
     told = notes(measured(bound=bound), *FOUR, *SMALL)
     assert told == [
-        f"note: 'a.h5' was timed while {shared}: links cost less where every rank has a core; run "
+        f"note: 'a.h5' was timed with {shared}: links cost less where every rank has a core; run "
         "bench with no more ranks on a node than it has cores"
     ] * (shared is not None)
+
+
+@pytest.mark.parametrize(
+    ("took", "said"),
+    [
+        ((1.4e-3, 2.9e-3), None),
+        ((1.4e-3, 3.1e-3), ("sun-dsbo-gt", "3.1 ms", "2 ms")),
+        ((1.6e-3, 2e-3), ("sun-dsbo-se", "1.6 ms", "1 ms")),
+        ((1.6e-3, 16e-3), ("sun-dsbo-gt", "16 ms", "2 ms")),
+        ((1e-3, 1.4e-3), None),
+        ((1e-3, 1e-3), ("sun-dsbo-gt", "1 ms", "2 ms")),
+        ((0.0, float("nan")), None),
+    ],
+)
+def test_a_bench_that_is_far_from_what_it_predicts_itself(notes, took, said):
+    told = notes(measured(took=took), *FOUR, *SMALL)
+    if said is None:
+        assert told == []
+    else:
+        name, seconds, predicted = said
+        assert told == [
+            f"note: the rounds of {name} took 'a.h5' itself {seconds} where it predicts "
+            f"{predicted}: what is predicted here may be as far off; run bench with more "
+            "--repeats, on a quiet node with a core for every rank"
+        ]
+
+
+def test_only_the_checks_of_the_transport_that_is_asked_for_count(notes):
+    bench = measured()
+    way = ("neighbor", "host")
+    far = Check(np.array([1e-3, 1e-3]), np.array([1.0, 1.0]))
+    both = dataclasses.replace(
+        bench,
+        links={**bench.links, way: bench.links["auto", "host"]},
+        checks={**bench.checks, way: far},
+    )
+    assert notes(both, *FOUR, *SMALL) == []
+    assert len(notes(both, *FOUR, *SMALL, "--transport", "neighbor")) == 1
+    unchecked = dataclasses.replace(both, checks={})
+    assert notes(unchecked, *FOUR, *SMALL) == []
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,13 @@ from sundsbo_mpi.bench.shapes import check_shapes
 from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.naming import check_writable, publish, temporary
 from sundsbo_mpi.runfile.opening import DAMAGED
+from sundsbo_mpi.runfile.schema import BENCH_FORMAT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-FORMAT = "sundsbo-mpi-bench/1"
 SEPARATOR = ", "
 """Between the names of methods that send the same."""
 
@@ -86,7 +86,7 @@ def write_bench(path: Path, bench: Bench, overwrite: bool = False) -> None:
 
 def _fill(file: h5py.File, bench: Bench) -> None:
     file.attrs.update(bench.attributes)
-    file.attrs["format"] = FORMAT
+    file.attrs["format"] = BENCH_FORMAT
     file["sizes"], file["topology/edges"] = bench.sizes, bench.edges
     for group, table in (("ranks", bench.ranks), ("pairs", bench.pairs)):
         for name, values in table.items():
@@ -131,10 +131,10 @@ def read_bench(path: str | Path) -> Bench:
     try:
         with h5py.File(path, "r", locking=False) as file:
             found = file.attrs.get("format")
-            if found != FORMAT:
+            if found != BENCH_FORMAT:
                 raise UsageError(
-                    f"'{path}' has the format {found!r}, expected '{FORMAT}': give a file that "
-                    "this version's sundsbo-mpi bench wrote."
+                    f"'{path}' has the format {found!r}, expected '{BENCH_FORMAT}': give a file "
+                    "that this version's sundsbo-mpi bench wrote."
                 )
             bench = _read(file)
             check_shapes(bench)

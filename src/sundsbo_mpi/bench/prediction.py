@@ -94,9 +94,10 @@ def require_measured(model: Model, network: Placed) -> None:
     missing = {kind for found in network.loads for kind in found.used} - model.links.keys()
     for kind in sorted(missing):
         remedy = (
-            f"give one from several nodes, or --ranks-per-node {network.agents} for a single one"
+            "give the file of a bench over several nodes, or --ranks-per-node "
+            f"{network.agents} for a single one"
             if kind == OTHER
-            else "give one with several ranks to a node, or --ranks-per-node 1"
+            else "give the file of a bench with several ranks to a node, or --ranks-per-node 1"
         )
         raise UsageError(
             f"{network.agents} agents with {network.ranks_per_node} to a node have links to the "

@@ -148,4 +148,5 @@ def _compared(predicted: float, measured: float) -> str:
 
 
 def _sent(sent: Sent) -> str:
-    return f"{', '.join(sent.names)}: {number_of(sent.rounds, 'round')}, {size(sent.bytes)}"
+    rounds = number_of(sent.rounds, "round")
+    return f"{', '.join(sent.names)}: {rounds}, {size(sent.bytes)} to a neighbour"

@@ -40,6 +40,9 @@ def render_predictions(
         for one in found
     ]
     title = ", but ".join(("per iteration, with each method's default options", *options))
+    title += "; bytes are those to all neighbours together"
+    if all(one.iteration == one.exchange for one in found):
+        title += "; without --gradient-seconds an iteration is its exchange"
     left_out = (
         Text(f"without {', '.join(name for name in refused if refused[name] == reason)}: {reason}")
         for reason in dict.fromkeys(refused.values())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.bench.crowding import taking_turns
+import numpy as np
+
+from sundsbo_mpi.bench.crowding import crowd_in
 from sundsbo_mpi.bench.message_sizes import LARGEST, measurable
-from sundsbo_mpi.texttable import size
+from sundsbo_mpi.texttable import seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sundsbo_mpi.bench.model import Fit, Model
+    from sundsbo_mpi.bench.model import Fit
     from sundsbo_mpi.bench.prediction import Prediction
     from sundsbo_mpi.bench.record import Bench
 
@@ -19,20 +22,28 @@ NEAR = 0.1
 """Beyond the sizes that were measured: so much longer, or so much cheaper, is not much."""
 
 
-def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -> Iterator[str]:
+OFF = 1.5
+"""A bench whose own rounds took so many times what it predicts, or so much less, predicts badly."""
+
+
+def doubts(
+    path: str, bench: Bench, way: tuple[str, str], found: Sequence[Prediction]
+) -> Iterator[str]:
     """Say where the bench is no good ground for what was predicted.
 
     Args:
         path: Of the bench.
         bench: What was measured.
-        model: What its transport made the predictions of.
+        way: Transport and buffers of the predictions.
         found: The predictions.
     """
-    if turns := taking_turns(bench):
+    if crowd := crowd_in(bench):
         yield (
-            f"'{path}' was timed while {turns.fact}: links cost less where every rank has a core; "
+            f"'{path}' was timed with {crowd.fact}: links cost less where every rank has a core; "
             "run bench with no more ranks on a node than it has cores"
         )
+    yield from _off(path, bench, way)
+    model = bench.model(*way)
     most = max((one.ranks_per_node for one in found), default=0)
     if most > model.ranks_per_node:
         yield (
@@ -42,6 +53,23 @@ def doubts(path: str, bench: Bench, model: Model, found: Sequence[Prediction]) -
     sent = [one for one in found if one.bytes_all]
     yield from _long(path, int(bench.sizes.max()), sent)
     yield from _short(path, int(bench.sizes.min()), model.links, sent)
+
+
+def _off(path: str, bench: Bench, way: tuple[str, str]) -> Iterator[str]:
+    """Say so where the bench has measured rounds of methods that its own fit is far from."""
+    if way not in bench.checks or not bench.methods:
+        return
+    check = bench.checks[way]
+    with np.errstate(all="ignore"):  # a file may have been tampered with: NaN is not off
+        apart = np.abs(np.log(check.measured / check.predicted))
+    worst = int(apart.argmax())
+    if apart[worst] > math.log(OFF):
+        yield (
+            f"the rounds of {bench.methods[worst].names[0]} took '{path}' itself "
+            f"{seconds(check.measured[worst])} where it predicts "
+            f"{seconds(check.predicted[worst])}: what is predicted here may be as far off; run "
+            "bench with more --repeats, on a quiet node with a core for every rank"
+        )
 
 
 def _long(path: str, measured: int, sent: Sequence[Prediction]) -> Iterator[str]:

@@ -86,8 +86,7 @@ def command(
     Agents are put on nodes in their order. An iteration takes what the slowest agent needs to
     compute and then to exchange: overlap and the work of compressing are left out. Methods have
     their own default options but for --set. Only the sizes of a --task need torch. Notes tell where
-    the bench says little about what is asked: its ranks shared cores, more of them are to share a
-    node, or messages are longer or shorter than those it measured.
+    the bench says little about what is asked, and why.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.bench.prediction import Prediction, placed
     from sundsbo_mpi.bench.tabulating import render_predictions
@@ -99,14 +98,15 @@ def command(
         check_csv(csv_file)
     own = [text for text in how["sets"] if text.strip().startswith("algorithm.")]
     asked = _asked(how, own)
-    bench, model = _measured(how["model"], how["transport"], how["buffers"])
+    way = (how["transport"], how["buffers"])
+    bench = _measured(how["model"], *way)
+    model = bench.model(*way)
     ranks_per_node = how["ranks_per_node"] or model.ranks_per_node
     networks = (placed(W, ranks_per_node) for W in _networks(topology, agents, reading))
     found, refused = _predicted(model, networks, asked, all_needed=bool(how["methods"]))
-    _note(doubts(how["model"], bench, model, found))
+    _note(doubts(how["model"], bench, way, found))
     if csv_file is not None:
-        columns = [field.name for field in fields(Prediction)]
-        write_csv(csv_file, list(map(asdict, found)), columns)
+        write_csv(csv_file, list(map(asdict, found)), [field.name for field in fields(Prediction)])
     console().print(render_predictions(found, refused, own))
 
 
@@ -193,8 +193,8 @@ def _itemsize(dtype: str) -> int:
     return np.dtype(dtype).itemsize
 
 
-def _measured(path: str, transport: str, buffers: str) -> tuple[Bench, Model]:
-    """Return the bench of a file, and what it knows of this transport.
+def _measured(path: str, transport: str, buffers: str) -> Bench:
+    """Return the bench of a file, which knows this transport.
 
     Raises:
         UsageError: the file cannot be read, or lacks the transport.
@@ -210,7 +210,7 @@ def _measured(path: str, transport: str, buffers: str) -> tuple[Bench, Model]:
     if (transport, buffers) not in bench.links:
         known = {" with --buffers ".join(names) for names in bench.links}
         raise unknown("measured transport", f"{transport} with --buffers {buffers}", known)
-    return bench, bench.model(transport, buffers)
+    return bench
 
 
 def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixing]:

@@ -50,6 +50,8 @@ def command() -> None:
     sundsbo-mpi topology ring --agents 10 --self-weight 0.5 -o ring.npz
     sundsbo-mpi topology check ring.npz
     sundsbo-mpi topology draw ring.npz -o ring.png
+
+    A file of the name given with -o is replaced.
     """  # noqa: D301  (click takes the character \b, not a backslash)
 
 

@@ -9,13 +9,12 @@ from typing import TypeVar
 
 import h5py
 
-from sundsbo_mpi.bench.file import FORMAT as BENCH
 from sundsbo_mpi.bench.file import read_bench
 from sundsbo_mpi.bench.record import Bench
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import RunData, read_run
 from sundsbo_mpi.runfile.opening import DAMAGED
-from sundsbo_mpi.runfile.schema import FORMAT as RUN
+from sundsbo_mpi.runfile.schema import BENCH_FORMAT, FORMAT
 
 Content = TypeVar("Content")
 
@@ -36,13 +35,13 @@ def are_benches(paths: Sequence[str]) -> bool:
         UsageError: There are runs as well as benches.
     """
     formats = [_format(path) for path in paths]
-    if BENCH in formats and RUN in formats:
-        bench, run = paths[formats.index(BENCH)], paths[formats.index(RUN)]
+    if BENCH_FORMAT in formats and FORMAT in formats:
+        bench, run = paths[formats.index(BENCH_FORMAT)], paths[formats.index(FORMAT)]
         raise UsageError(
             f"'{bench}' is the file of a bench and '{run}' that of a run: give runs only or "
             "benches only."
         )
-    return BENCH in formats
+    return BENCH_FORMAT in formats
 
 
 def read_runs(paths: Sequence[str]) -> tuple[list[RunData], list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import h5py
 
 from sundsbo_mpi.errors import UsageError, reason
-from sundsbo_mpi.runfile.schema import FORMAT
+from sundsbo_mpi.runfile.schema import BENCH_FORMAT, FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,10 +65,13 @@ def check_format(file: h5py.File, path: Path) -> None:
     found = file.attrs.get("format")
     if not isinstance(found, str) or found != FORMAT:
         named = f"the format '{found}'" if isinstance(found, str) else "no format that can be read"
-        raise UsageError(
-            f"'{path}' has {named}, expected '{FORMAT}': it is no run file, or one of another "
-            "version of sundsbo-mpi; read it with the version that wrote it."
+        what = (
+            "it is the file of a bench, which 'sundsbo-mpi compare' and 'sundsbo-mpi predict' read."
+            if found == BENCH_FORMAT
+            else "it is no run file, or one of another version of sundsbo-mpi; read it with the "
+            "version that wrote it."
         )
+        raise UsageError(f"'{path}' has {named}, expected '{FORMAT}': {what}")
 
 
 def _open(path: Path) -> h5py.File:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 FORMAT = "sundsbo-mpi/1"
+BENCH_FORMAT = "sundsbo-mpi-bench/1"
+"""Of the file of a bench, which is no run file; ``bench.file`` has its contents."""
 STATUSES = ("running", "finished", "failed", "interrupted")
 
 FACTS = {
