@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from sundsbo_mpi.algorithms.messages import Sizes
-from sundsbo_mpi.bench import cases, timing
+from sundsbo_mpi.bench import cases, core_ranges, timing
 from sundsbo_mpi.bench.cases import DIRECT, EXCHANGE, HOST, ROUND, STAGED, Ground, averaging
 from sundsbo_mpi.bench.fitting import fit_links
 from sundsbo_mpi.bench.measuring import measure_iterations, measure_pairs, measure_series
 from sundsbo_mpi.bench.model import OTHER, SAME, load
 from sundsbo_mpi.bench.parts import ALL, parts
-from sundsbo_mpi.bench.surroundings import about, core_ranges, ranks
+from sundsbo_mpi.bench.surroundings import about, ranks
 from sundsbo_mpi.bench.timing import Case, interleaved
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm import node
@@ -41,14 +41,14 @@ def _short_batches(monkeypatch):
 def ground(comm):
     """Where the ranks are, every second one on a pretended second node."""
     local = dataclasses.replace(
-        node.local(comm), hosts=tuple(rank % 2 for rank in range(comm.size))
+        node.local(comm), nodes=tuple(rank % 2 for rank in range(comm.size))
     )
     return Ground(local, Tally(comm), {HOST: torch.device("cpu")}, REPEATS)
 
 
 def networks_of(ground, name="complete"):
     weights = (BUILDERS | SEQUENCES)[name](ground.tally.agents)
-    return parts(weights, np.array(ground.local.hosts))
+    return parts(weights, np.array(ground.local.nodes))
 
 
 @pytest.mark.parametrize("name", ["complete", ONE_PEER])
@@ -113,7 +113,7 @@ def test_what_one_transport_refuses_is_refused_on_all_ranks(ground):
 
 
 def test_each_class_gets_its_costs(ground):
-    networks, nodes = networks_of(ground), np.array(ground.local.hosts)
+    networks, nodes = networks_of(ground), np.array(ground.local.nodes)
     found = measure_series(ground, networks, SIZES)
     if found is None:
         return
@@ -245,11 +245,5 @@ def test_what_surrounds_a_bench_is_told(ground, monkeypatch):
         assert where["node"].tolist() == [rank % 2 for rank in range(ground.tally.agents)]
         assert set(where["device"]) == {"cpu"}
         assert set(where["node_cores"]) == {os.cpu_count()}
-        own = core_ranges(ground.local.cores[ground.local.rank])
+        own = core_ranges.written(ground.local.cores[ground.local.rank])
         assert where["binding"].tolist()[0] == own
-
-
-def test_cores_are_written_as_ranges():
-    assert core_ranges({0, 1, 2, 3, 8}) == "0-3,8"
-    assert core_ranges({5}) == "5"
-    assert core_ranges(set()) == ""

@@ -29,9 +29,8 @@ def two_hosts(comm, monkeypatch):
         return replace(
             here,
             rank=own[: communicator.rank].count(mine),
-            size=own.count(mine),
-            hosts=tuple(map(own.index, own)),
-            names=tuple(HOSTS[node] for node in own),
+            nodes=tuple(map(own.index, own)),
+            hosts=tuple(HOSTS[node] for node in own),
             cores=here.cores[: own.count(mine)],
         )
 

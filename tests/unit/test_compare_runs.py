@@ -233,8 +233,8 @@ UNFAIR = [
     ({"dataset": ""}, "the data sets differ (digits, none)"),
     ({"seed": 1, "config": configured(run__x=1)}, "the seeds differ (1: 0; 2: 1)"),
     (
-        {"oversubscribed": "10 ranks on 2 cores of a node"},
-        "has times that say little: 10 ranks on 2 cores of a node.",
+        {"oversubscribed": "10 ranks of a node share 2 cores"},
+        "has times that say little: 10 ranks of a node share 2 cores.",
     ),
     ({"status": "running", "metric": (1.0, 2.0)}, "is still running or was killed; 10 of 20"),
     ({"status": "failed"}, "failed; 20 of 20 iterations count"),

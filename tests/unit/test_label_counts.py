@@ -81,7 +81,7 @@ def test_odd_ones_are_damage_and_cost_nothing_else(path, odd):
 def facts(*tasks):
     """What rank 0 gathers from agents that have the tasks."""
     names = [f"node{agent}" for agent in range(len(tasks))]
-    here = SimpleNamespace(names=names, cores=[{0}])
+    here = SimpleNamespace(hosts=names, cores=[{0}])
     site = SimpleNamespace(local=here, device="cpu", threads=1)
     told = []
     for agent, task in enumerate(tasks):

@@ -104,3 +104,10 @@ def test_ranks_that_did_not_find_each_other():
     assert "srun started 4 processes" in complaint
     assert "--mpi=pmix" in complaint
     assert "--mpi=pmi2" in lonely("MPICH", srun, size=1)
+
+
+@pytest.mark.parametrize("environment", [PALS, {"PMI_RANK": "1", "PMI_SIZE": "4"}])
+def test_srun_is_advised_under_srun_alone(environment):
+    complaint = lonely("Open MPI", find_launcher(environment), size=1)
+    assert "srun" not in complaint
+    assert "load the MPI library that belongs to this launcher" in complaint

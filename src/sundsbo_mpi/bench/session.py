@@ -130,13 +130,13 @@ def _ground(request: Request, here: node.Local, tally: Tally) -> tuple[Ground, l
         devices |= dict.fromkeys((STAGED, DIRECT) if request.gpu_direct else (STAGED,), device)
     elif request.gpu_direct:
         raise AgreedError(NO_DEVICE)
-    said = [*notes, *node.oversubscription(here)]
+    said = [*notes, *node.crowd_notes(here)]
     return Ground(here, tally, devices, request.repeats), said
 
 
 def _measure(request: Request, ground: Ground, weights: Mixing) -> Bench | None:
     """Return, on rank 0, all that was measured and what follows from it; collective."""
-    nodes = np.array(ground.local.hosts)
+    nodes = np.array(ground.local.nodes)
     networks = parts(weights, nodes)
     edges = networks[ALL].edges()
     series = measure_series(ground, networks, request.sizes)

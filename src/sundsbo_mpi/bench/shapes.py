@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sundsbo_mpi.bench import core_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 INTEGERS, NUMBERS, TEXT = "iu", "iuf", "OT"
 """NumPy's letters for kinds of types."""
-CORES = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 
 def check_shapes(bench: Bench) -> None:
@@ -36,7 +36,7 @@ def check_shapes(bench: Bench) -> None:
     for values in (bench.edges, bench.pairs["first"], bench.pairs["second"]):
         if values.size and not 0 <= values.min() <= values.max() < ranks:
             raise ValueError(f"a link leads to a rank that is not among the {ranks}")
-    if odd := [text for text in bench.ranks["binding"] if not CORES.fullmatch(text)]:
+    if odd := [text for text in bench.ranks["binding"] if not core_ranges.PATTERN.fullmatch(text)]:
         raise ValueError(f"a rank is bound to the cores {odd[0]!r}")
 
 

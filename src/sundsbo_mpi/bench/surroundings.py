@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sundsbo_mpi.bench import core_ranges
 from sundsbo_mpi.bench.cases import STAGED
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.launcher import find_launcher
 from sundsbo_mpi.versions import versions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.cases import Ground
@@ -60,21 +60,13 @@ def ranks(ground: Ground) -> dict[str, Any] | None:
     here = ground.local
     rank = ground.tally.agent
     own = {
-        "host": here.names[rank],
-        "node": here.hosts[rank],
+        "host": here.hosts[rank],
+        "node": here.nodes[rank],
         "device": str(ground.devices.get(STAGED, "cpu")),
-        "binding": core_ranges(here.cores[here.rank]),
+        "binding": core_ranges.written(here.cores[here.rank]),
         "node_cores": os.cpu_count() or 0,
     }
     everyone = ground.tally.gather(own)
     if everyone is None:
         return None
     return {name: np.array([facts[name] for facts in everyone]) for name in own}
-
-
-def core_ranges(cores: Collection[int]) -> str:
-    """Write the cores that a rank may run on, such as ``0-3,8``."""
-    ordered = sorted(cores)
-    breaks = [place for place, (a, b) in enumerate(pairwise(ordered), 1) if b != a + 1]
-    spans = [ordered[a:b] for a, b in pairwise([0, *breaks, len(ordered)])]
-    return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else f"{s[0]}" for s in spans if s)

@@ -83,5 +83,7 @@ def lonely(vendor: str, launcher: Launcher, size: int) -> str | None:
 def _remedy(vendor: str, launcher: Launcher) -> str:
     if launcher.name in (OPENMPI_MPIRUN, HYDRA):
         return f"use the mpirun of {vendor} (with a wheel: the one beside this python)"
-    plugin = "pmix" if vendor == "Open MPI" else "pmi2"
-    return f"use the mpirun of {vendor}, or try srun --mpi={plugin}"
+    if launcher.name == SRUN:
+        plugin = "pmix" if vendor == "Open MPI" else "pmi2"
+        return f"use the mpirun of {vendor}, or try srun --mpi={plugin}"
+    return f"use the mpirun of {vendor}, or load the MPI library that belongs to this launcher"

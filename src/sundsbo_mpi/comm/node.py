@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.comm.placement import Node, advice, fair_threads, place
+from sundsbo_mpi.comm.crowd import crowd_note
+from sundsbo_mpi.comm.devices import Node, choose_gpus, fair_threads
 
 if TYPE_CHECKING:
     import torch
@@ -20,11 +21,10 @@ class Local:
     comm: MPI.Intracomm
     rank: int
     """Rank among those of the same node, which share memory."""
-    size: int
-    hosts: tuple[int, ...]
+    nodes: tuple[int, ...]
     """For every rank the lowest rank on its node: equal numbers share memory."""
-    names: tuple[str, ...]
-    """For every rank the name of its node."""
+    hosts: tuple[str, ...]
+    """For every rank the name of its node, which need not be its alone."""
     cores: tuple[frozenset[int], ...]
     """For every rank of this node the cores it may run on."""
 
@@ -35,9 +35,9 @@ def local(comm: MPI.Intracomm) -> Local:
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     place_here = (node.bcast(comm.rank), MPI.Get_processor_name())
-    hosts, names = zip(*comm.allgather(place_here), strict=True)
+    nodes, hosts = zip(*comm.allgather(place_here), strict=True)
     cores = tuple(node.allgather(_cores()))
-    here = Local(comm, node.rank, node.size, hosts, names, cores)
+    here = Local(comm, node.rank, nodes, hosts, cores)
     node.Free()
     return here
 
@@ -54,11 +54,11 @@ def choose_device(requested: str, local: Local) -> tuple[torch.device, tuple[str
 
     found = [] if requested == "cpu" else _gpu_ids()
     by_node: dict[int, list[list[str]]] = {}
-    for host, gpus in zip(local.hosts, local.comm.allgather(found), strict=True):
-        by_node.setdefault(host, []).append(gpus)
-    nodes = [Node(local.names[host], gpus) for host, gpus in by_node.items()]
-    choices, notes = place(requested, nodes)
-    number = choices[list(by_node).index(local.hosts[local.comm.rank])][local.rank]
+    for node, gpus in zip(local.nodes, local.comm.allgather(found), strict=True):
+        by_node.setdefault(node, []).append(gpus)
+    nodes = [Node(local.hosts[node], gpus) for node, gpus in by_node.items()]
+    choices, notes = choose_gpus(requested, nodes)
+    number = choices[list(by_node).index(local.nodes[local.comm.rank])][local.rank]
     if number is None:
         return torch.device("cpu"), tuple(notes)
     device = torch.device("cuda", number)
@@ -80,12 +80,12 @@ def cap_threads(local: Local, threads: int | None = None) -> int:
     return torch.get_num_threads()
 
 
-def oversubscription(local: Local) -> list[str]:
-    """Say so if this node has more ranks than cores, and which environment variables help."""
+def crowd_notes(local: Local) -> list[str]:
+    """Say of the first node with more ranks than cores what helps, if there is one; collective."""
     from mpi4py import MPI
 
-    said = advice(local.cores, MPI.get_vendor()[0], os.environ.keys())
-    return [] if said is None else [said]
+    own = crowd_note(local.cores, MPI.get_vendor()[0], os.environ.keys())
+    return list(filter(None, local.comm.allgather(own)))[:1]
 
 
 def _cores() -> frozenset[int]:

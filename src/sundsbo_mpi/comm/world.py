@@ -43,7 +43,8 @@ def start_mpi() -> MPI.Intracomm:
     process's environment (``comm.openmpi``).  MPI is finalised when the interpreter exits.
 
     Raises:
-        UsageError: there is no MPI library, or it is not the launcher's.
+        UsageError: there is no MPI library, or it is not the launcher's, or there is no such thread
+            level as the environment asks for.
     """
     mpi = load_mpi()
     launcher = find_launcher()

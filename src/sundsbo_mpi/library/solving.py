@@ -104,7 +104,7 @@ def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -
             private = task.private  # type: ignore[attr-defined]
         here = node.local(own)
         clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
-        site = Site(here, device, node.cap_threads(here), clock, ())
+        site = Site(here, device, node.cap_threads(here), clock)
         everyone = Survivors.of(own, range(own.size), watched=False)
         agent = build_agent(prepared, task, site, everyone, Control(tally))
         opened.callback(agent.close)
@@ -115,7 +115,7 @@ def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -
             if row is not None:
                 history.append(_flat(row))
 
-        end = _run(agent, prepared, Evaluation(agent, here.hosts, False, record, private))
+        end = _run(agent, prepared, Evaluation(agent, here.nodes, False, record, private))
         average = metrics.average(tally, end.w, private)
         notes = prepared.connected(agent.gossip.network).notes
         rows = tuple(tally.tell(history))  # which rank 0 alone has

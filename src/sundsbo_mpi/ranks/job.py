@@ -31,7 +31,7 @@ def meet_all(complaint: str | None = None) -> MPI.Intracomm:
         complaint: What this rank has against its own.
 
     Raises:
-        UsageError: there is no MPI library, or it is not the launcher's.
+        UsageError: as ``world.start_mpi``.
         AgreedError: some rank has a complaint.
     """
     faulthandler.dump_traceback_later(START_SECONDS, exit=True, file=2)
@@ -49,7 +49,7 @@ def do_together(work: Callable[[MPI.Intracomm], T]) -> T:
     Errors that all ranks raise at the same point are raised; any other ends the whole job.
 
     Raises:
-        UsageError: there is no MPI library, or it is not the launcher's.
+        UsageError: as ``world.start_mpi``.
         AgreedError: some rank has not understood its command line, or ``work`` has raised it.
         DivergedError: ``work`` has raised it.
     """

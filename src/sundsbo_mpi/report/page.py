@@ -144,8 +144,7 @@ def _notes(run: RunData) -> list[str]:
         notes = json.loads(str(run.attributes.get("notes", "[]")))
     except ValueError:
         return []
-    crowd = str(run.attributes.get("oversubscribed", ""))
-    return [*map(str, notes if isinstance(notes, list) else []), *([crowd] if crowd else [])]
+    return list(map(str, notes if isinstance(notes, list) else []))
 
 
 def _times(run: RunData) -> list[tuple[str, str]]:

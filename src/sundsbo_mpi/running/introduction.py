@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sundsbo_mpi.comm.placement import crowd_of
+from sundsbo_mpi.comm.crowd import crowd_of
 from sundsbo_mpi.runfile.schema import LABEL_COUNTS
 from sundsbo_mpi.running.provenance import other_techniques
 from sundsbo_mpi.wording import number_of
@@ -27,7 +27,7 @@ def facts_of_agents(tally: Tally, site: Site, task: Task, *, shared: bool) -> Fa
     """What the run file says about every agent, on rank 0, or all if ``shared``; collective."""
     crowd = crowd_of(site.local.cores)
     own = {
-        "host": site.local.names[tally.agent],
+        "host": site.local.hosts[tally.agent],
         "device": str(site.device),
         "threads": site.threads,
         "train_samples": getattr(task, "train_samples", 0),
@@ -58,12 +58,10 @@ def _table(counts: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
     return np.array([[*own, *[0] * (classes - len(own))] for own in counts], dtype=np.int64)
 
 
-def introduce(prepared: Prepared, site: Site, task: Task, facts: Facts, reporter: Reporter) -> None:
+def introduce(prepared: Prepared, facts: Facts, reporter: Reporter) -> None:
     """Say what starts, and what must be known about it."""
     reporter.say(_headline(prepared, facts))
-    reporter.note(*prepared.notes, *site.notes)
-    if prepared.config.run.stationarity and not hasattr(task, "everything"):
-        reporter.note("no stationarity: the task has no everything(), NaN is recorded")
+    reporter.note(*prepared.notes)
 
 
 def _headline(prepared: Prepared, facts: Facts) -> str:

@@ -55,7 +55,7 @@ class Run:
         tally, output = everyone.tally, prepared.config.output
         # Where agents may be lost any rank may have to go on with the run file.
         self._facts = facts_of_agents(tally, site, task, shared=everyone.watch is not None)
-        self._hosts = dict(zip(everyone.agents, site.local.hosts, strict=True))
+        self._hosts = dict(zip(everyone.agents, site.local.nodes, strict=True))
         self._tracer = startup.build_tracer(output, everyone, site)
         self._folder = Folder(Path(output.checkpoint)) if output.checkpoint else None
         self.here = everyone
@@ -140,7 +140,7 @@ class Run:
         resumption = prepared.resumption
         if agent.tally.is_root:
             assert self._facts is not None
-            introduce(prepared, self._site, self._task, self._facts, self.reporter)
+            introduce(prepared, self._facts, self.reporter)
             self._recorder = self._new_recorder(prepared)
         if resumption is None:
             return None

@@ -77,10 +77,14 @@ class Prepared:
         about = replace(self.about, numbers=list(here.agents))
         return replace(self, about=about, weights=weights, notes=tuple(said))
 
+    def noting(self, *sentences: str) -> Prepared:
+        """Return the same with more notes."""
+        return replace(self, notes=(*self.notes, *sentences))
+
     def connected(self, network: Connection) -> Prepared:
         """Return the same with what is known of the links."""
-        notes = (*self.notes, f"transport: {network.description}", *network.notes)
-        return replace(self, notes=notes, transport=network.description)
+        noted = self.noting(f"transport: {network.description}", *network.notes)
+        return replace(noted, transport=network.description)
 
 
 def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.Intracomm]:
@@ -96,11 +100,11 @@ def prepare(request: Request, comm: MPI.Intracomm) -> tuple[Prepared, Any, MPI.I
     source = {"the task's file (SHA-256)": _source(prepared.config)}
     agree(tally, source, "use the same file on all nodes")
     if prepared.about.whole:
-        hosts, place = node.local(comm).hosts, prepared.config.topology.place
-        comm, said = seat(comm, prepared.weights, hosts, place=place)
-        prepared = replace(prepared, notes=(*prepared.notes, *([said] if said else [])))
+        nodes, place = node.local(comm).nodes, prepared.config.topology.place
+        comm, said = seat(comm, prepared.weights, nodes, place=place)
+        prepared = prepared.noting(*([said] if said else []))
     shard, notes = _own_shard(Tally(comm), prepared)
-    return replace(prepared, notes=(*prepared.notes, *notes)), shard, comm
+    return prepared.noting(*notes), shard, comm
 
 
 def _read(request: Request, ranks: int) -> Prepared:

@@ -51,8 +51,9 @@ def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) 
     tally, config, resumption = Tally(comm), prepared.config, prepared.resumption
     tally.settle()
     threads = resumption.threads[tally.agent] if resumption else None
-    site = startup.find_site(config, comm, tally, threads)
+    site, notes = startup.find_site(config, comm, tally, threads)
     task = startup.build_task(prepared, tally, site.device, shard)
+    prepared = prepared.noting(*notes, *startup.lacks(config, task))
     everyone = Survivors.of(comm, prepared.about.numbers, watched=config.run.on_failure != "abort")
     control = _control(config, tally, began)
     one = Run(prepared, site, task, control, everyone)

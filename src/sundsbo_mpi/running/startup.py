@@ -53,13 +53,15 @@ class Site:
     threads: int
     clock: Clock
     """Adds up the rank's seconds, and waits for its GPU if it has one."""
-    notes: tuple[str, ...]
 
 
 def find_site(
     config: Config, comm: MPI.Intracomm, tally: Tally, threads: int | None = None
-) -> Site:
-    """Choose the device and the number of threads of this rank, unless that is given."""
+) -> tuple[Site, list[str]]:
+    """Choose the device and the number of threads of this rank, unless that is given; collective.
+
+    Returns it with what the user must know, the same on all ranks.
+    """
     here = node.local(comm)
     requested = config.run.device
     if requested == "auto" and not hasattr(load_task(config.task["name"]), "to"):
@@ -67,7 +69,7 @@ def find_site(
     device, notes = jointly(tally, lambda: node.choose_device(requested, here))
     threads = node.cap_threads(here, threads)
     clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
-    return Site(here, device, threads, clock, (*notes, *node.oversubscription(here)))
+    return Site(here, device, threads, clock), [*notes, *node.crowd_notes(here)]
 
 
 def build_task(prepared: Prepared, tally: Tally, device: torch.device, shard: Any) -> Task:
@@ -97,6 +99,13 @@ def build_task(prepared: Prepared, tally: Tally, device: torch.device, shard: An
     if config.algorithm["private"]:
         inspect_private(tally, task)
     return task
+
+
+def lacks(config: Config, task: Task) -> list[str]:
+    """Say what a run cannot tell of this task though it was asked for."""
+    if config.run.stationarity and not hasattr(task, "everything"):
+        return ["no stationarity: the task has no everything(), NaN is recorded"]
+    return []
 
 
 def build_agent(
@@ -130,8 +139,8 @@ def build_tracer(output: OutputOptions, everyone: Survivors, site: Site) -> Trac
     """Return what draws the timeline of all agents, if one is asked for."""
     if output.trace is None:
         return None
-    where = (Path(output.trace), output.overwrite, site.local.hosts, site.local.names)
-    aligned = partial(align, everyone.comm, site.local.hosts)
+    where = (Path(output.trace), output.overwrite, site.local.nodes, site.local.hosts)
+    aligned = partial(align, everyone.comm, site.local.nodes)
     return Tracer(everyone.tally, aligned, partial(TraceFile, *where))
 
 
@@ -143,6 +152,6 @@ def _wires(config: Config, task: Task, algorithm: Algorithm, device: torch.devic
 
 def _progress(config: Config, gossip: Gossip, local: node.Local, agent: int) -> Progress | None:
     overlap = config.run.overlap
-    far = any(local.hosts[j] != local.hosts[agent] for j in gossip.neighbours)
+    far = any(local.nodes[j] != local.nodes[agent] for j in gossip.neighbours)
     wanted = overlap == "always" or (overlap == "auto" and far)
     return Progress(gossip.progress) if wanted and threads_may_take_turns() else None

@@ -53,7 +53,8 @@ class Wires:
             shared.
         layer: The device of the payloads; None for host memory.
         direct: Hand device buffers to MPI, from agent to agent; needs an MPI that can take them.
-        part: Ranks of one node with other numbers than this one's count as on another node.
+        part: Ranks of one node with other numbers than this one's count as on another node: so one
+            machine can stand for several, as in the tests.
         watch: How agents that are lost are noticed, where the others shall go on without them; then
             messages go one by one, whatever ``transport`` says.
     """

@@ -19,7 +19,7 @@ class Node(NamedTuple):
     gpus: Sequence[Sequence[str]]
 
 
-def place(requested: str, nodes: Sequence[Node]) -> tuple[list[list[int | None]], list[str]]:
+def choose_gpus(requested: str, nodes: Sequence[Node]) -> tuple[list[list[int | None]], list[str]]:
     """Give every rank of every node a GPU, by its number on that rank, or None for the CPU.
 
     "auto" takes GPUs on the nodes that have one for each of their ranks; "cuda" takes them
@@ -71,7 +71,10 @@ def _notes(requested: str, shared: Sequence[Node]) -> list[str]:
     where = _few([node.name for node in shared])
     facts = f"{len(first.gpus)} ranks but {number_of(count, 'GPU')} on {where}"
     if requested == "cuda":
-        return [f"warning: {facts}: they are shared round-robin, and each step waits for the other"]
+        return [
+            f"{facts}: they are shared round-robin, and their ranks wait for one another; ask for "
+            "a GPU per rank, or leave such nodes to their CPUs by --device auto"
+        ]
     return [f"{facts}: running on the CPU there; --device cuda shares the GPUs round-robin"]
 
 
@@ -83,46 +86,3 @@ def _few(names: Sequence[str]) -> str:
 def fair_threads(mine: Collection[int], everyone: Sequence[Collection[int]]) -> int:
     """Divide the cores that a rank may use by the ranks of its node that may use the same ones."""
     return max(1, len(mine) // max(1, sum(set(cores) == set(mine) for cores in everyone)))
-
-
-class Crowd(NamedTuple):
-    """The ranks of a node, and the fewer cores that there are to run them."""
-
-    ranks: int
-    cores: int
-
-    @property
-    def fact(self) -> str:
-        """In words."""
-        return f"{self.ranks} ranks on {number_of(self.cores, 'core')} of a node"
-
-
-def crowd_of(allowed: Sequence[Collection[int]]) -> Crowd | None:
-    """Return the crowd on a node whose ranks may use these cores; None where each can have one."""
-    cores = len({core for those in allowed for core in those})
-    return Crowd(len(allowed), cores) if len(allowed) > cores else None
-
-
-def advice(
-    allowed: Sequence[Collection[int]], vendor: str, environment: Collection[str]
-) -> str | None:
-    """Say what a crowd on this node means for its timings, and which variables are left to set.
-
-    Args:
-        allowed: The cores that every rank of the node may use.
-        vendor: Of the MPI library, as mpi4py names it.
-        environment: The names of the variables that are set.
-    """
-    crowd = crowd_of(allowed)
-    if crowd is None:
-        return None
-    helps = {}  # a rank takes its share of threads by itself, unless it was told otherwise
-    if vendor == "Open MPI":  # of MPICH's, a heavy yield was seen to change nothing
-        helps["OMPI_MCA_mpi_yield_when_idle"] = "1"
-        if any(len(set(cores)) < crowd.cores for cores in allowed):
-            helps["PRTE_MCA_hwloc_default_binding_policy"] = "none"
-    unset = [f"{name}={value}" for name, value in helps.items() if name not in environment]
-    said = f"{crowd.fact}: timings say little"
-    if unset:
-        said += f", and ranks disturb each other less with {' '.join(unset)} in the environment"
-    return said
