@@ -142,8 +142,14 @@ def test_files_that_are_no_bench_are_refused(tmp_path, path):
         read_bench(path)
     with h5py.File(path, "a") as file:
         file.attrs["format"] = "sundsbo-mpi/1"
-    with pytest.raises(UsageError, match="has the format 'sundsbo-mpi/1'"):
+    with pytest.raises(UsageError, match="is the file of a run, expected 'sundsbo-mpi-bench/1'"):
         read_bench(path)
+    with h5py.File(path, "a") as file:
+        file.attrs["format"] = [BENCH_FORMAT, BENCH_FORMAT]
+    with pytest.raises(UsageError, match="has the format 'None'"):
+        read_bench(path)
+    with pytest.raises(UsageError, match="has no format that can be read, expected"):
+        read_run(path)
 
 
 def test_who_takes_a_bench_for_a_run_is_told_what_reads_it(path):

@@ -160,7 +160,9 @@ def test_what_is_not_fair_is_said(compare):
     other = dataclasses.replace(bench(2.0), edges=bench().edges[:2])
     assert "warning: the networks differ" in compare(bench(), other)
     crowded = bench(2.0, binding=("0-1", "0,1", "3", "3"))
-    assert "with 2 ranks on 1 core of a node" in " ".join(compare(bench(), crowded).split())
+    assert "where 2 ranks of a node share 1 core: its times say little." in " ".join(
+        compare(bench(), crowded).split()
+    )
     assert "counts once" in compare(bench(), bench())
 
 

@@ -49,8 +49,8 @@ from sundsbo_mpi.bench.record import Bench, Check, Key, Sent, Series
 from sundsbo_mpi.bench.shapes import check_shapes
 from sundsbo_mpi.errors import UsageError, reason
 from sundsbo_mpi.runfile.naming import check_writable, publish, temporary
-from sundsbo_mpi.runfile.opening import DAMAGED
-from sundsbo_mpi.runfile.schema import BENCH_FORMAT
+from sundsbo_mpi.runfile.opening import DAMAGED, format_of
+from sundsbo_mpi.runfile.schema import BENCH_FORMAT, FORMAT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,11 +130,12 @@ def read_bench(path: str | Path) -> Bench:
         )
     try:
         with h5py.File(path, "r", locking=False) as file:
-            found = file.attrs.get("format")
+            found = format_of(file)
             if found != BENCH_FORMAT:
+                what = "is the file of a run" if found == FORMAT else f"has the format '{found}'"
                 raise UsageError(
-                    f"'{path}' has the format {found!r}, expected '{BENCH_FORMAT}': give a file "
-                    "that this version's sundsbo-mpi bench wrote."
+                    f"'{path}' {what}, expected '{BENCH_FORMAT}': give a file that this version's "
+                    "sundsbo-mpi bench wrote."
                 )
             bench = _read(file)
             check_shapes(bench)

@@ -79,7 +79,7 @@ class Load:
 
     messages: Integers
     """d_ic, (classes, n)."""
-    crowd: Integers
+    of_node: Integers
     """D_ic, the sum of d_jc over the agents j of agent i's node, (classes, n)."""
     sent: Integers
     """Messages that every agent sends, (classes, n)."""
@@ -123,11 +123,11 @@ class Model:
             KeyError: the load has links of a class that was not measured.
         """
         own, shared = np.zeros((2, of.messages.shape[1]))
-        for c, d, crowd in zip(CLASSES, of.messages, of.crowd, strict=True):
+        for c, d, of_node in zip(CLASSES, of.messages, of.of_node, strict=True):
             if d.any():
                 link = self.links[c]
                 own += d * (link.alpha + link.beta * size)
-                shared += crowd / self.ranks_per_node * link.beta * size
+                shared += of_node / self.ranks_per_node * link.beta * size
         return np.maximum(own, shared)
 
     def iteration_seconds(self, of: Load, sizes: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ from sundsbo_mpi.errors import UsageError, printable, unknown
 from sundsbo_mpi.options import require_integer, require_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sundsbo_mpi.algorithms.messages import Sizes
     from sundsbo_mpi.bench.model import Model
@@ -85,29 +85,38 @@ def command(
     one node or several; where more ranks share a node than there, they share what it can move.
     Agents are put on nodes in their order. An iteration takes what the slowest agent needs to
     compute and then to exchange: overlap and the work of compressing are left out. Methods have
-    their own default options but for --set. Only the sizes of a --task need torch. Notes tell where
-    the bench says little about what is asked, and why.
+    their own default options but for --set. Notes tell where the bench says little about this.
     """  # noqa: D301  (click takes the character \b, not a backslash)
-    from sundsbo_mpi.bench.prediction import Prediction, placed
+    from sundsbo_mpi.bench.doubts import doubts
+    from sundsbo_mpi.bench.prediction import Prediction
     from sundsbo_mpi.bench.tabulating import render_predictions
-    from sundsbo_mpi.cli.doubts import doubts
     from sundsbo_mpi.csvfile import check_csv, write_csv
     from sundsbo_mpi.texttable import console
 
     if csv_file is not None:
         check_csv(csv_file)
     own = [text for text in how["sets"] if text.strip().startswith("algorithm.")]
-    asked = _asked(how, own)
+    of_task = tuple(text for text in how["sets"] if text not in own)
+    sizes = _sizes(how["task"], of_task, how["payload"], how["dtype"])
+    asked = _asked(how["methods"], own, sizes, how["gradient_seconds"])
     way = (how["transport"], how["buffers"])
-    bench = _measured(how["model"], *way)
-    model = bench.model(*way)
-    ranks_per_node = how["ranks_per_node"] or model.ranks_per_node
-    networks = (placed(W, ranks_per_node) for W in _networks(topology, agents, reading))
+    bench, model = _measured(how["model"], *way)
+    weights = _networks(topology, agents, reading)
+    networks = _on_nodes(weights, how["ranks_per_node"], model.ranks_per_node)
     found, refused = _predicted(model, networks, asked, all_needed=bool(how["methods"]))
     _note(doubts(how["model"], bench, way, found))
     if csv_file is not None:
         write_csv(csv_file, list(map(asdict, found)), [field.name for field in fields(Prediction)])
     console().print(render_predictions(found, refused, own))
+
+
+def _on_nodes(weights: Iterable[Mixing], asked: int | None, measured: int) -> Iterator[Placed]:
+    """Put agents on nodes, so many to each as asked, or as the bench had."""
+    from sundsbo_mpi.bench.prediction import placed
+
+    if asked is not None:
+        require_integer("--ranks-per-node", asked, 1)
+    return (placed(W, asked or measured) for W in weights)
 
 
 def _note(sentences: Iterable[str]) -> None:
@@ -143,42 +152,48 @@ def _predicted(
     return found, refused
 
 
-def _asked(how: Mapping[str, Any], own: Sequence[str]) -> Callable[[int], Asked]:
+def _asked(
+    names: Sequence[str], own: Sequence[str], sizes: Callable[[int], Sizes], gradient: float
+) -> Callable[[int], Asked]:
     """Return what is asked about a network of so many agents.
 
     Raises:
-        UsageError: a flag is out of range, names what there is not, or contradicts another.
+        UsageError: a flag is out of range, or names what there is not.
     """
     from sundsbo_mpi.bench.prediction import Asked, senders
     from sundsbo_mpi.config.settings import assignments
 
-    require_number("--gradient-seconds", how["gradient_seconds"], 0)
-    if how["ranks_per_node"] is not None:
-        require_integer("--ranks-per-node", how["ranks_per_node"], 1)
-    methods, options = senders(how["methods"]), assignments(own).get("algorithm", {})
-    sizes = _sizes(how, tuple(text for text in how["sets"] if text not in own))
-    return lambda agents: Asked(methods, sizes(agents), how["gradient_seconds"], options)
+    require_number("--gradient-seconds", gradient, 0)
+    methods, options = senders(names), assignments(own).get("algorithm", {})
+    return lambda agents: Asked(methods, sizes(agents), gradient, options)
 
 
-def _sizes(how: Mapping[str, Any], of_task: tuple[str, ...]) -> Callable[[int], Sizes]:
+def _sizes(
+    task: str | None, of_task: tuple[str, ...], payload: Sequence[int] | None, dtype: str
+) -> Callable[[int], Sizes]:
+    """Return the sizes of what so many agents send.
+
+    Raises:
+        UsageError: a flag names what there is not, or contradicts another.
+    """
     from sundsbo_mpi.algorithms.messages import Sizes
 
-    size = _itemsize(how["dtype"])
-    if not how["task"]:
+    size = _itemsize(dtype)
+    if not task:
         if of_task:
             raise UsageError(
                 f"--set {of_task[0]} is for the options of a --task, which was not named: name it, "
                 "or leave the setting out."
             )
-        x, y = how["payload"] or PAYLOAD
+        x, y = payload or PAYLOAD
         return lambda _: Sizes(x, y, size)
-    if how["payload"]:
+    if payload:
         raise UsageError("got --task and --payload: the task has its own sizes, leave one out.")
 
     def of_agents(agents: int) -> Sizes:
         from sundsbo_mpi.bench.task_sizes import task_sizes
 
-        return task_sizes(how["task"], of_task, agents, size)
+        return task_sizes(task, of_task, agents, size)
 
     return of_agents
 
@@ -193,8 +208,8 @@ def _itemsize(dtype: str) -> int:
     return np.dtype(dtype).itemsize
 
 
-def _measured(path: str, transport: str, buffers: str) -> Bench:
-    """Return the bench of a file, which knows this transport.
+def _measured(path: str, transport: str, buffers: str) -> tuple[Bench, Model]:
+    """Return the bench of a file, and what it knows of this transport.
 
     Raises:
         UsageError: the file cannot be read, or lacks the transport.
@@ -210,7 +225,7 @@ def _measured(path: str, transport: str, buffers: str) -> Bench:
     if (transport, buffers) not in bench.links:
         known = {" with --buffers ".join(names) for names in bench.links}
         raise unknown("measured transport", f"{transport} with --buffers {buffers}", known)
-    return bench
+    return bench, bench.model(transport, buffers)
 
 
 def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixing]:

@@ -47,7 +47,7 @@ def remarks(benches: Sequence[NamedBench]) -> list[str]:
         common = ", ".join(map(str, common_sizes(found))) or "none"
         said.append(f"the sizes of the messages differ: in common are {common} (bytes).")
     return said + [
-        f"'{named.path}' was timed with {crowd.fact}."
+        f"'{named.path}' was timed where {crowd.fact}: its times say little."
         for named in benches
         if (crowd := crowd_in(named.bench))
     ]

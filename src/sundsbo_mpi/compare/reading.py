@@ -13,7 +13,7 @@ from sundsbo_mpi.bench.file import read_bench
 from sundsbo_mpi.bench.record import Bench
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.runfile import RunData, read_run
-from sundsbo_mpi.runfile.opening import DAMAGED
+from sundsbo_mpi.runfile.opening import DAMAGED, format_of
 from sundsbo_mpi.runfile.schema import BENCH_FORMAT, FORMAT
 
 Content = TypeVar("Content")
@@ -75,10 +75,9 @@ def read_benches(paths: Sequence[str]) -> tuple[list[NamedBench], list[str]]:
 def _format(path: str) -> str | None:
     try:
         with h5py.File(path, "r", locking=False) as file:
-            found = file.attrs.get("format")
+            return format_of(file)
     except DAMAGED:
         return None
-    return found if isinstance(found, str) else None
 
 
 def _each(read: Callable[[str], Content], paths: Sequence[str]) -> list[Content]:

@@ -60,11 +60,17 @@ def check_there(path: Path) -> None:
         )
 
 
+def format_of(file: h5py.File) -> str | None:
+    """Return what a file says it is; None where it says nothing, or no text."""
+    found = file.attrs.get("format")
+    return found if isinstance(found, str) else None
+
+
 def check_format(file: h5py.File, path: Path) -> None:
     """Refuse an HDF5 file that is no run file, or one of another version."""
-    found = file.attrs.get("format")
-    if not isinstance(found, str) or found != FORMAT:
-        named = f"the format '{found}'" if isinstance(found, str) else "no format that can be read"
+    found = format_of(file)
+    if found != FORMAT:
+        named = "no format that can be read" if found is None else f"the format '{found}'"
         what = (
             "it is the file of a bench, which 'sundsbo-mpi compare' and 'sundsbo-mpi predict' read."
             if found == BENCH_FORMAT

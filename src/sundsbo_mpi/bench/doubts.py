@@ -39,7 +39,7 @@ def doubts(
     """
     if crowd := crowd_in(bench):
         yield (
-            f"'{path}' was timed with {crowd.fact}: links cost less where every rank has a core; "
+            f"'{path}' was timed where {crowd.fact}: links cost less where every rank has a core; "
             "run bench with no more ranks on a node than it has cores"
         )
     yield from _off(path, bench, way)
@@ -60,8 +60,8 @@ def _off(path: str, bench: Bench, way: tuple[str, str]) -> Iterator[str]:
     if way not in bench.checks or not bench.methods:
         return
     check = bench.checks[way]
-    with np.errstate(all="ignore"):  # a file may have been tampered with: NaN is not off
-        apart = np.abs(np.log(check.measured / check.predicted))
+    with np.errstate(all="ignore"):  # what is 0 or not finite was not measured by a bench
+        apart = np.nan_to_num(np.abs(np.log(check.measured / check.predicted)), nan=0, posinf=0)
     worst = int(apart.argmax())
     if apart[worst] > math.log(OFF):
         yield (

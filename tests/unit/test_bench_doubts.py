@@ -75,8 +75,8 @@ def test_the_default_sizes_of_bench_cover_the_default_messages_of_predict(notes)
 @pytest.mark.parametrize(
     ("bound", "shared"),
     [
-        (("1", "1", "0", "2"), "2 ranks on 1 core of a node"),
-        (("0-1", "0-1", "3", "3"), "2 ranks on 1 core of a node"),
+        (("1", "1", "0", "2"), "2 ranks of a node share 1 core"),
+        (("0-1", "0-1", "3", "3"), "2 ranks of a node share 1 core"),
         (("0", "1", "0", "1"), None),
         (("0-1", "0-1", "0-7", "0-7"), None),
     ],
@@ -84,7 +84,7 @@ def test_the_default_sizes_of_bench_cover_the_default_messages_of_predict(notes)
 def test_ranks_of_the_bench_that_shared_cores(notes, bound, shared):
     told = notes(measured(bound=bound), *FOUR, *SMALL)
     assert told == [
-        f"note: 'a.h5' was timed with {shared}: links cost less where every rank has a core; run "
+        f"note: 'a.h5' was timed where {shared}: links cost less where every rank has a core; run "
         "bench with no more ranks on a node than it has cores"
     ] * (shared is not None)
 
@@ -99,6 +99,7 @@ def test_ranks_of_the_bench_that_shared_cores(notes, bound, shared):
         ((1e-3, 1.4e-3), None),
         ((1e-3, 1e-3), ("sun-dsbo-gt", "1 ms", "2 ms")),
         ((0.0, float("nan")), None),
+        ((float("nan"), 16e-3), ("sun-dsbo-gt", "16 ms", "2 ms")),
     ],
 )
 def test_a_bench_that_is_far_from_what_it_predicts_itself(notes, took, said):
