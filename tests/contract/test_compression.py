@@ -21,6 +21,7 @@ from sundsbo_mpi.randomness import generator
 W = bench.uneven()
 TRACKING = ("gt", "semi-gt", "non-atc-gt")
 MU, GAMMA, STEP = 0.8, 0.7, 0.1
+STEPS = tuple(f"step_{v}" for v in oracle.VARIABLES)
 
 
 def compressed(method, name, gamma_c=None, seed=0, **coarseness):
@@ -41,7 +42,7 @@ FORMS = [
 
 
 def sun(technique, agents=5):
-    steps = {f"step_{v}": STEP for v in oracle.VARIABLES}
+    steps = dict.fromkeys(STEPS, STEP)
     return bench.build(f"sun-dsbo-{technique}", agents, mu0=MU, gamma=GAMMA, **steps)
 
 
@@ -198,6 +199,23 @@ def test_what_is_exact_is_exact_although_compressed(technique, Q, gamma_c, itera
     rows = settled(technique, bench.ring(10, 0.5), rounds, iterations)
     solution = oracle.penalised_point(oracle.Quadratic(10, bench.SEED), 10, MU, GAMMA)
     assert max(np.abs(rows[v] - s).max() for v, s in solution.items()) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("name", "gamma_c", "coarseness"),
+    [
+        ("quantiser", None, {"bits": 3}),
+        ("top-k", None, {"fraction": 0.3}),
+        ("random-k", 0.3, {"fraction": 0.5, "seed": 4}),
+    ],
+)
+def test_gradient_tracking_is_exact_although_compressed(name, gamma_c, coarseness):
+    """The package itself, on fewer agents and with longer steps than the oracle above."""
+    method = bench.build("sun-dsbo-gt", 4, mu0=MU, gamma=GAMMA, **dict.fromkeys(STEPS, 0.05))
+    algorithm = compressed(method, name, gamma_c, **coarseness)
+    run = Lockstep(algorithm, bench.quadratics(agents=4), bench.ring(4, 0.5)).run(480)
+    solution = oracle.penalised_point(oracle.Quadratic(4, bench.SEED), 4, MU, GAMMA)
+    assert max(np.abs(run.rows(v) - s).max() for v, s in solution.items()) < 1e-10
 
 
 def test_diffusion_settles_where_it_does_with_part_of_the_weights():

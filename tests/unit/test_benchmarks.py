@@ -71,7 +71,7 @@ def test_topologies_of_two_sizes_are_measured():
     assert [case["agents"] for case in cases] == [30, 130]
     for case in cases:
         assert 0 < case["rho"] < 1
-        assert case["sent_bytes"] > 8 * case["links"]
+        assert 8 * case["links"] < case["sent_bytes"] < 48 * case["links"]
         assert case["crossing_placed"] <= case["crossing"] <= case["links"]
     assert {"cut", "links"} <= set(result.stderr.split())
 
