@@ -1,6 +1,7 @@
 """Hyper-cleaning with compressed messages beside the same run with whole ones.
 
     python benchmarks/compression.py [--dataset NAME] [--data-dir DIR] [--method NAME]...
+        [--preset NAME] [--form FORM]...
 
 Ten agents on a ring, in one process: what arrives does not depend on who carries it, and the bytes
 are those of the messages themselves.  For SUN-DSBO-SE and -GT, and every form of message, prints
@@ -38,6 +39,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "whole": (),
     "bf16": ("wire=bf16",),
     "quantiser 3 bits": ("compressor=quantiser",),
+    "quantiser 3 bits, gamma_c 0.75": ("compressor=quantiser", "gamma_c=0.75"),
     "quantiser 2 bits": ("compressor=quantiser", "bits=2", "gamma_c=0.5"),
     "top-k 10 %": ("compressor=top-k",),
     "private x": ("private=true",),
@@ -52,6 +54,7 @@ FORMS: dict[str, tuple[str, ...]] = {
 @click.option("--form", multiple=True, type=click.Choice(list(FORMS)), help="All, by default.")
 @click.option("--iterations", default=500, show_default=True)
 @click.option("--every", default=10, show_default=True, help="Iterations between evaluations.")
+@click.option("--preset", help="As in sundsbo-mpi run.")
 @click.option("--set", "sets", multiple=True, help="table.key=value, as in sundsbo-mpi run.")
 @click.option("--seed", default=0, show_default=True)
 def main(method: tuple[str, ...], form: tuple[str, ...], **options: Any) -> None:
@@ -101,7 +104,7 @@ def _agents(name: str, label: str, **options: Any) -> Lockstep:
         "run": {"iterations": options["iterations"], "seed": options["seed"]},
     }
     sets = (*options["sets"], *(f"algorithm.{setting}" for setting in FORMS[label]))
-    config = resolve(Request(flags=flags, sets=sets))
+    config = resolve(Request(flags=flags, sets=sets, preset=options["preset"]))
     W = BUILDERS["ring"](AGENTS, self_weight=0.5).matrix.toarray()
     return Lockstep(build_algorithm(config, AGENTS)[0], _tasks(config), W)
 

@@ -9,12 +9,12 @@ and the vectors of the next are made when those of the last are gone:
 
 - bare: the step into the send buffer, one blocking Neighbor_alltoallv, and mul, add, add in torch;
 - messages, shared: the same by ``Gossip`` and its transports persistent and shared;
-- disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt) after the step in
+- disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt), after the step in
   numpy, y only.
 
-Beside them the average alone, of a vector that was there before: bare MPI has it in its buffer, the
-program must copy it into the message.  Rank 0 prints the ratios of each repetition, of the slowest
-rank: median and spread.
+Beside them the average alone, of a vector that was there before, which the program must copy into
+the message: bare MPI has it in its buffer, and "copied" is bare MPI that has not.  Rank 0 prints
+the ratios of each repetition, of the slowest rank: median and spread.
 """
 
 from __future__ import annotations
@@ -42,26 +42,45 @@ from sundsbo_mpi.topology import Weights
 SIZES = {"y": Y, "payload": PAYLOAD}
 TRANSPORTS = {"messages": "persistent", "shared": "shared"}
 LAM = 0.1
-STEP = "step"
+STEP, AVERAGE = "step", "average"
 Round = Callable[[], object]
 Found = list[dict[str, float]]
 
 
+def step_into(own: torch.Tensor) -> Round:
+    """Return what writes s - lam D."""
+    s, D = torch.ones(2, len(own))
+    return lambda: torch.sub(s, D, alpha=LAM, out=own)
+
+
+def copy_into(own: torch.Tensor) -> Round:
+    """Return what writes s."""
+    s = torch.ones(len(own))
+    return lambda: own.copy_(s)
+
+
+def nothing_into(_own: torch.Tensor) -> Round:
+    """Return what leaves it as it is."""
+    return lambda: None
+
+
 def bare(
-    comm: MPI.Intracomm, weights: Weights, length: int, to_close: ExitStack, *, step: bool
+    comm: MPI.Intracomm,
+    weights: Weights,
+    length: int,
+    to_close: ExitStack,
+    filling: Callable[[torch.Tensor], Round],
 ) -> Round:
-    """Return a round of MPI and torch without the program."""
+    """Return a round of MPI and torch without the program, with what fills its send buffer."""
     links = weights.links(comm.rank, 0)
     exchange = BareExchange(comm, tuple(links.sources), links.destinations, length)
     to_close.callback(exchange.close)
     own = torch.from_numpy(exchange.sent)
     rows = torch.from_numpy(exchange.received).reshape(-1, length)
-    s, D = torch.ones(2, length)
-    mixed = torch.empty(length)
+    mixed, fill = torch.empty(length), filling(own)
 
     def average() -> None:
-        if step:
-            torch.sub(s, D, alpha=LAM, out=own)
+        fill()
         exchange.blocking()
         torch.mul(own, links.own, out=mixed)
         for w_ij, v_j in zip(links.sources.values(), rows, strict=True):
@@ -82,7 +101,7 @@ def program(gossip: Gossip, length: int, *, step: bool) -> Round:
     return average
 
 
-def disropt(comm: MPI.Intracomm, weights: Weights) -> Round | None:
+def disropt(comm: MPI.Intracomm, weights: Weights, *, step: bool) -> Round | None:
     """Return a round of disropt's consensus, or None where it is not installed."""
     try:
         from disropt.agents import Agent
@@ -95,7 +114,8 @@ def disropt(comm: MPI.Intracomm, weights: Weights) -> Round | None:
     consensus = Consensus(agent, D)
 
     def average() -> None:
-        consensus.x = consensus.x - np.float32(LAM) * D
+        if step:
+            consensus.x = consensus.x - np.float32(LAM) * D
         consensus.iterate_run()
 
     return average
@@ -104,12 +124,16 @@ def disropt(comm: MPI.Intracomm, weights: Weights) -> Round | None:
 def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> dict[str, Round]:
     """Plan what is set beside one another, by kind, size and what a round does."""
     weights, length, step = ring(comm.size), SIZES[size], what == STEP
-    found = {f"bare {size} {what}": bare(comm, weights, length, to_close, step=step)}
+    filled = {"bare": step_into} if step else {"bare": nothing_into, "copied": copy_into}
+    found = {
+        f"{name} {size} {what}": bare(comm, weights, length, to_close, filling)
+        for name, filling in filled.items()
+    }
     for name, transport in TRANSPORTS.items():
         gossip = Gossip(comm, weights, Clock(), Wires(transport))
         to_close.callback(gossip.close)
         found[f"{name} {size} {what}"] = program(gossip, length, step=step)
-    if length == Y and step and (peer := disropt(comm, weights)):
+    if length == Y and (peer := disropt(comm, weights, step=step)):
         found[f"disropt {size} {what}"] = peer
     return found
 
@@ -152,7 +176,7 @@ def main(repeats: int, rounds: int) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     figures, milliseconds = {}, {}
-    for what, size in product((STEP, "average"), SIZES):
+    for what, size in product((STEP, AVERAGE), SIZES):
         with ExitStack() as to_close:
             found = measured(comm, variants(comm, size, what, to_close), repeats, rounds)
         figures |= ratios(found)

@@ -1,12 +1,12 @@
 """Is the exchange over TCP hidden behind the gradient?  Hosts are network namespaces (root only).
 
-    python benchmarks/overlap.py [--hosts 2] [--rate 1gbit] [--repeats 5] [--iterations 10]
+    python benchmarks/overlap.py [--technique dgd] [--hosts 2] [--rate 1gbit] [--repeats 5]
 
 One MPI job with one agent on each host does in turn, in every repetition: gradients alone, the
-exchange alone, an iteration whose message needs the gradient (se), and one whose message does not
-(dgd), without and with the thread that keeps messages moving.  The minibatch is chosen at the start
-so that gradient and exchange take equally long.  Prints the seconds and their ratios to the larger
-of the two alone.
+exchange alone, an iteration whose message needs the gradient (se beside dgd, ed beside extra,
+semi-gt beside non-atc-gt: they send as much), and one whose message does not, without and with the
+thread that keeps messages moving.  The minibatch is chosen at the start so that gradient and
+exchange take equally long.  Prints the seconds and their ratios to the larger of the two alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 from reporting import SETTINGS, report, spread
@@ -25,6 +26,8 @@ from reporting import SETTINGS, report, spread
 HERE = Path(__file__).resolve()
 HOSTS_SH = HERE.with_name("hosts.sh")
 FIRST_BATCH, LARGEST_BATCH = 100, 4_000
+SEQUENTIAL = {"dgd": "se", "extra": "ed", "non-atc-gt": "semi-gt"}
+"""Beside a technique whose message needs no gradient, one that sends as much and whose does."""
 BALANCING = 5
 """Corrections of the batch: a gradient does not take twice as long on twice the samples."""
 NETWORK = {
@@ -38,13 +41,13 @@ NETWORK = {
 class Bench:
     """What one rank does."""
 
-    def __init__(self, iterations: int) -> None:
+    def __init__(self, technique: str, iterations: int) -> None:
         import torch
 
         from sundsbo_mpi.comm.world import start_mpi
 
         # First: the program's settings of MPI count, and the next import would initialise it.
-        self.comm, self.iterations = start_mpi(), iterations
+        self.comm, self.technique, self.iterations = start_mpi(), technique, iterations
         from workload import ring
 
         from sundsbo_mpi.clock import Clock
@@ -76,7 +79,7 @@ class Bench:
 
     def gradient(self) -> Callable[[], None]:
         """Return what does the local work of an iteration."""
-        task, algorithm = self.problem("dgd")
+        task, algorithm = self.problem(self.technique)
         w, state = algorithm.start(task)
 
         def work() -> None:
@@ -93,9 +96,9 @@ class Bench:
 
     def exchange(self) -> Callable[[], None]:
         """Return what does the round of an iteration, and nothing else."""
-        task, algorithm = self.problem("dgd")
-        w, _ = algorithm.start(task)
-        return lambda: self.gossip.average(tuple(w.values())) and None
+        task, algorithm = self.problem(self.technique)
+        sent = next(algorithm.step(task, 0, *algorithm.start(task))).tensors
+        return lambda: self.gossip.average(sent) and None
 
     def iteration(self, technique: str, moving: object) -> Callable[[], None]:
         """Return what does an iteration."""
@@ -121,17 +124,17 @@ class Bench:
         return max(self.comm.allgather((time.perf_counter() - began) / self.iterations))
 
 
-def inside(repeats: int, iterations: int) -> None:
+def inside(technique: str, repeats: int, iterations: int) -> None:
     """Measure in turn; rank 0 prints a list of seconds for each variant."""
     from contextlib import nullcontext
 
-    bench = Bench(iterations)
+    bench, sequential = Bench(technique, iterations), SEQUENTIAL[technique]
     variants = {
         "gradient": bench.gradient(),
         "exchange": bench.exchange(),
-        "sequential (se)": bench.iteration("se", nullcontext()),
-        "posted early (dgd)": bench.iteration("dgd", nullcontext()),
-        "overlapped (dgd)": bench.iteration("dgd", bench.progress),
+        f"sequential ({sequential})": bench.iteration(sequential, nullcontext()),
+        f"posted early ({technique})": bench.iteration(technique, nullcontext()),
+        f"overlapped ({technique})": bench.iteration(technique, bench.progress),
     }
     found: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
@@ -144,20 +147,21 @@ def inside(repeats: int, iterations: int) -> None:
 
 
 @click.command()
+@click.option("--technique", default="dgd", show_default=True, type=click.Choice(list(SEQUENTIAL)))
 @click.option("--hosts", default=2, show_default=True)
 @click.option("--rate", default="1gbit", show_default=True, help="Of each host's link.")
 @click.option("--repeats", default=5, show_default=True)
 @click.option("--iterations", default=10, show_default=True)
 @click.option("--inside", "is_inside", is_flag=True, hidden=True)
-def main(hosts: int, rate: str, repeats: int, iterations: int, is_inside: bool) -> None:
+def main(hosts: int, rate: str, is_inside: bool, **what: Any) -> None:
     """Make the hosts, run the job, remove the hosts."""
     if is_inside:
-        return inside(repeats, iterations)
+        return inside(**what)
     places = ",".join(f"10.79.0.{i + 1}:1" for i in range(hosts))
     mpirun = [Path(sys.executable).with_name("mpirun"), "-n", hosts, "--host", places]
     job = [sys.executable, "-m", "mpi4py", HERE, "--inside"]
-    sizes = ["--repeats", repeats, "--iterations", iterations]
-    command = [HOSTS_SH, "10.79.0.1", *mpirun, "--bind-to", "none", *job, *sizes]
+    words = [word for name, value in what.items() for word in (f"--{name}", value)]
+    command = [HOSTS_SH, "10.79.0.1", *mpirun, "--bind-to", "none", *job, *words]
     subprocess.run([HOSTS_SH, "down", str(hosts)], check=True)
     try:
         subprocess.run([HOSTS_SH, "up", str(hosts), rate], check=True)
