@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Weights
 
 HERE = Path(__file__).resolve()
-UNITS = {"imports": "MB, imports alone", "start": "MB, program and data", "peak": "MB, peak"}
+UNITS = {"imports": "MiB, imports alone", "start": "MiB, program and data", "peak": "MiB, peak"}
 PARTS = (10, 5, 2, 1)
 """A tenth of the iterations, a fifth, ...: when memory is looked at."""
-MEGABYTE = 1024**2
+MIB = 1024**2
 
 
 class Heap(ctypes.Structure):
@@ -53,9 +53,9 @@ class Heap(ctypes.Structure):
 
 
 def in_use(library: ctypes.CDLL) -> float:
-    """Return what is allocated now, in MB: the heap without its free blocks."""
+    """Return what is allocated now, in MiB: the heap without its free blocks."""
     heap = library.mallinfo2()
-    return float(heap.uordblks + heap.hblkhd) / MEGABYTE
+    return float(heap.uordblks + heap.hblkhd) / MIB
 
 
 def peak() -> float:
@@ -64,9 +64,9 @@ def peak() -> float:
 
 
 def resident() -> float:
-    """Return the resident memory now, in MB."""
+    """Return the resident memory now, in MiB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize() / MEGABYTE
+    return pages * resource.getpagesize() / MIB
 
 
 def inside(method: str, iterations: int) -> None:
@@ -85,7 +85,7 @@ def inside(method: str, iterations: int) -> None:
     comm = MPI.COMM_WORLD
     weights = comm.bcast(ring(comm.size) if comm.rank == 0 else None)  # as a run hands them out
     problem = task(comm.rank)
-    found |= {"start": resident(), "vector": PAYLOAD * 4 / MEGABYTE}
+    found |= {"start": resident(), "vector": PAYLOAD * 4 / MIB}
     seen = run(comm, weights, problem, method, iterations)
     found["peak"] = peak()
     found |= {f"at {done}": memory - found["start"] for done, (memory, _) in seen.items()}
@@ -167,10 +167,10 @@ def main(agents: int, iterations: int, method: str, is_inside: bool) -> None:
         {title: spread([agent[key] for agent in everyone]) for key, title in UNITS.items()},
         {"peak - (program and data), in vectors d_x + 2 d_y": spread(above)},
         {
-            f"MB above program and data, after {done}": spread([a[f"at {done}"] for a in everyone])
+            f"MiB above program and data, after {done}": spread([a[f"at {done}"] for a in everyone])
             for done in moments(iterations)
         },
-        {"MB, heap in use, added by the last 9/10": spread([a["growth"] for a in everyone])},
+        {"MiB, heap in use, added by the last 9/10": spread([a["growth"] for a in everyone])},
     )
     return None
 

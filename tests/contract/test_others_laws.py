@@ -9,10 +9,10 @@ from together import complaints
 
 from sundsbo_mpi.agent import Agent, Observer
 from sundsbo_mpi.clock import Clock
-from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.matrix_directions import LARGEST_BYTES
 from sundsbo_mpi.errors import AgreedError, UsageError
 from sundsbo_mpi.ranks.control import Control
+from sundsbo_mpi.tasks.base import Penalty
 
 
 def alone(step):

@@ -7,9 +7,9 @@ import pytest
 from sundsbo_mpi.algorithms import METHODS, Horizon, by_default, method
 from sundsbo_mpi.algorithms.safety import MARGIN, large_gamma, safe_for
 from sundsbo_mpi.algorithms.sun_dsbo import SunOptions
-from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.techniques import TECHNIQUES
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.base import Penalty
 
 NAMES = {
     "sun-dsbo-se",

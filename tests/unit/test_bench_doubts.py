@@ -79,6 +79,7 @@ def test_the_default_sizes_of_bench_cover_the_default_messages_of_predict(notes)
         (("0-1", "0-1", "3", "3"), "2 ranks of a node share 1 core"),
         (("0", "1", "0", "1"), None),
         (("0-1", "0-1", "0-7", "0-7"), None),
+        (("", "", "0-1", "0-1"), None),  # not known
     ],
 )
 def test_ranks_of_the_bench_that_shared_cores(notes, bound, shared):

@@ -146,7 +146,7 @@ def test_files_that_are_no_bench_are_refused(tmp_path, path):
         read_bench(path)
     with h5py.File(path, "a") as file:
         file.attrs["format"] = [BENCH_FORMAT, BENCH_FORMAT]
-    with pytest.raises(UsageError, match="has the format 'None'"):
+    with pytest.raises(UsageError, match="has no format that can be read, expected"):
         read_bench(path)
     with pytest.raises(UsageError, match="has no format that can be read, expected"):
         read_run(path)

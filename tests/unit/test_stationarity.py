@@ -7,8 +7,8 @@ import pytest
 import torch
 from together import together
 
-from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.measuring.stationarity import stationarity
+from sundsbo_mpi.tasks.base import Penalty
 
 AGENTS = 3
 PROBLEM = oracle.Quadratic(AGENTS, bench.SEED)

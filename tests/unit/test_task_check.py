@@ -94,11 +94,13 @@ class Good:
     def single_level(self, x, y, batch):
         return self.upper(x, y, batch)
 
-    def saddle(self, x, y, theta, batch, mu):
+    def saddle(self, x, y, theta, batch, penalty):
+        mu, gamma = penalty
+        away = (theta - y) / gamma
         x, y, theta = (v.detach().requires_grad_() for v in (x, y, theta))
         S = mu * self.upper(x, y, batch) + self.lower(x, y, batch) - self.lower(x, theta, batch)
         S_x, S_y, S_theta = torch.autograd.grad(S, (x, y, theta), materialize_grads=True)
-        return S_x, S_y.clone(), -S_theta
+        return S_x, S_y + away, away - S_theta
 
     def reference(self, mu, gamma):
         return {{"bilevel": {{"y": self.rows.new_zeros(3)}}}}
@@ -325,15 +327,22 @@ BROKEN = {
         "raised AttributeError: .* no attribute 'missing'",
     ),
     "a saddle of another sign": (
-        "def saddle(self, *args):\n    S_x, S_y, g = super().saddle(*args)\n"
-        "    return S_x, S_y, -g",
+        "def saddle(self, *args):\n    D_x, D_y, D_theta = super().saddle(*args)\n"
+        "    return D_x, D_y, -D_theta",
         "saddle",
-        r"has g_theta that differs from that of upper\(\) and lower\(\)",
+        r"has D_theta that differs from that of upper\(\) and lower\(\)",
     ),
     "a saddle that forgets mu": (
-        "def saddle(self, x, y, theta, batch, mu): return super().saddle(x, y, theta, batch, 0.0)",
+        "def saddle(self, *args):\n"
+        "    return super().saddle(*args[:-1], args[-1]._replace(mu=0.0))",
         "saddle",
-        "has S_y that differs",
+        "has D_y that differs",
+    ),
+    "a saddle without its proximal term": (
+        "def saddle(self, *args):\n"
+        "    return super().saddle(*args[:-1], args[-1]._replace(gamma=float('inf')))",
+        "saddle",
+        "has D_y that differs",
     ),
     "a saddle with one tensor for ever": (
         "def saddle(self, *args):\n    found = super().saddle(*args)\n"

@@ -35,13 +35,14 @@ from sundsbo_mpi.algorithms.base import (
     MethodOptions,
     steps,
 )
-from sundsbo_mpi.composition import Composed, Oracles, Penalty, directions
+from sundsbo_mpi.composition import Composed, Oracles, directions
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.loops import Loop
 from sundsbo_mpi.composition.schedules import Scheduled
 from sundsbo_mpi.composition.staged import Staged
 from sundsbo_mpi.composition.techniques import technique
 from sundsbo_mpi.options import require_integer, require_positive
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.algorithms.base import MethodOptions
-from sundsbo_mpi.composition import Penalty
 from sundsbo_mpi.composition.estimators import Variables
 from sundsbo_mpi.composition.schedules import Scheduled, power_decay
 from sundsbo_mpi.options import require_number, require_positive
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from sundsbo_mpi.tasks.base import Task

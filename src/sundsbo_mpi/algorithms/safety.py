@@ -6,7 +6,8 @@ import math
 from fractions import Fraction
 
 from sundsbo_mpi.algorithms import METHODS, by_default
-from sundsbo_mpi.composition import Algorithm, Penalty
+from sundsbo_mpi.composition import Algorithm
+from sundsbo_mpi.tasks.base import Penalty
 
 MARGIN = 1e-9
 """λ_min(W) must exceed a method's bound by more than this."""

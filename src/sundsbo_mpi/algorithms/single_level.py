@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.algorithms.base import Horizon, MethodOptions, steps
-from sundsbo_mpi.composition import Composed, Lengths, Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition import Composed, Lengths, Oracles, State, no_penalty
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.schedules import Scheduled
 from sundsbo_mpi.composition.techniques import Exchange, technique
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor

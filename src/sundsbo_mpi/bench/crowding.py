@@ -17,5 +17,6 @@ def crowd_in(bench: Bench) -> Crowd | None:
     """Return the crowd of the first node with more ranks than cores, None where there is none."""
     allowed: dict[int, list[set[int]]] = defaultdict(list)
     for node, cores in zip(bench.ranks["node"].tolist(), bench.ranks["binding"], strict=True):
-        allowed[node].append(core_ranges.read(str(cores)))
+        if cores:  # empty where they are not known
+            allowed[node].append(core_ranges.read(str(cores)))
     return next(filter(None, map(crowd_of, allowed.values())), None)

@@ -132,7 +132,8 @@ def read_bench(path: str | Path) -> Bench:
         with h5py.File(path, "r", locking=False) as file:
             found = format_of(file)
             if found != BENCH_FORMAT:
-                what = "is the file of a run" if found == FORMAT else f"has the format '{found}'"
+                named = f"has the format '{found}'" if found else "has no format that can be read"
+                what = "is the file of a run" if found == FORMAT else named
                 raise UsageError(
                     f"'{path}' {what}, expected '{BENCH_FORMAT}': give a file that this version's "
                     "sundsbo-mpi bench wrote."

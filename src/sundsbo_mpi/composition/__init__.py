@@ -6,14 +6,7 @@ puts them together; ``staged`` has several such methods in a row, ``loops`` repe
 ``multi_step`` repeats the exchange, and ``fusion`` lets variables share their messages.
 """
 
-from sundsbo_mpi.composition.algorithm import (
-    Algorithm,
-    Lengths,
-    Oracles,
-    Penalty,
-    State,
-    no_penalty,
-)
+from sundsbo_mpi.composition.algorithm import Algorithm, Lengths, Oracles, State, no_penalty
 from sundsbo_mpi.composition.composed import Composed
 
-__all__ = ["Algorithm", "Composed", "Lengths", "Oracles", "Penalty", "State", "no_penalty"]
+__all__ = ["Algorithm", "Composed", "Lengths", "Oracles", "State", "no_penalty"]

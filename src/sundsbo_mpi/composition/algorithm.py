@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from sundsbo_mpi.tasks.base import Penalty
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -26,13 +28,6 @@ class State(NamedTuple):
     """Memory of each variable's technique."""
     D_hat: Variables
     """D̂^k of the iteration just done; zero before the first."""
-
-
-class Penalty(NamedTuple):
-    """μ_k and γ of the saddle function that an iteration descends on."""
-
-    mu: float
-    gamma: float
 
 
 class Oracles(NamedTuple):

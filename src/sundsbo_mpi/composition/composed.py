@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State, no_penalty
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, State, no_penalty
 from sundsbo_mpi.composition.fusion import lockstep
 from sundsbo_mpi.composition.techniques import Exchange, Technique
 from sundsbo_mpi.outgoing import nothing
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,7 +1,7 @@
 """Step I, the directions: what one agent would descend along, from one batch of its own data.
 
 A direction is made of gradients of scalars, so the author of a task writes losses and no
-derivatives; only ``sun`` takes gradients from a task that offers them, which may be faster.  All
+derivatives; only ``sun`` asks a task that offers its directions for them, which may be faster.  All
 variables are flat tensors of the run's dtype: x of shape (d_x,), y, theta and z of shape (d_y,).
 
 ``sun`` needs gradients alone.  The others belong to approximate implicit differentiation (AID),
@@ -16,6 +16,8 @@ are the directions of y, z and x: descent in all three.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,28 +38,27 @@ def sun(task: Task, w: Variables, xi: Any, *, mu: float, gamma: float) -> Variab
 
         D_x = S_x,    D_y = S_y + (θ - y) / γ,    D_θ = g_θ(x, θ) + (θ - y) / γ.
     """
-    offered = getattr(task, "saddle", None)
+    penalty, offered = Penalty(mu, gamma), getattr(task, "saddle", None)
     if offered is not None:
-        S_x, S_y, g_theta = offered(w["x"], w["y"], w["theta"], xi, mu)
+        found = offered(w["x"], w["y"], w["theta"], xi, penalty)
     else:
-        S_x, S_y, g_theta = saddle_of_losses(task, w, xi, mu)
-    away = w["theta"] - w["y"]
-    return {
-        "x": S_x,
-        "y": S_y.add_(away, alpha=1 / gamma),
-        "theta": g_theta.add_(away, alpha=1 / gamma),
-    }
+        found = saddle_of_losses(task, w, xi, penalty)
+    return dict(zip(("x", "y", "theta"), found, strict=True))
 
 
-def saddle_of_losses(task: Task, w: Variables, xi: Any, mu: float) -> tuple[Tensor, ...]:
-    """Return S_x, S_y and g_θ(x, θ) from the task's two losses, as new tensors.
+def saddle_of_losses(
+    task: Task, w: Variables, xi: Any, penalty: Penalty
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return D_x, D_y and D_θ of ``sun`` from the task's two losses, as new tensors.
 
     A task's own ``saddle`` differs from this by rounding alone.
     """
     x, y, theta = leaf(w["x"]), leaf(w["y"]), leaf(w["theta"])
-    saddle = mu * task.upper(x, y, xi) + task.lower(x, y, xi) - task.lower(x, theta, xi)
-    S_x, S_y, S_theta = gradient(saddle, x, y, theta)
-    return S_x, S_y.clone(), -S_theta  # autograd may hand out a view: of a batch, or expanded
+    mu, gamma = penalty
+    S = mu * task.upper(x, y, xi) + task.lower(x, y, xi) - task.lower(x, theta, xi)
+    S_x, S_y, S_theta = gradient(S, x, y, theta)
+    away = w["theta"] - w["y"]
+    return S_x, S_y.add(away, alpha=1 / gamma), (-S_theta).add_(away, alpha=1 / gamma)
 
 
 def soba(task: Task, w: Variables, xi: Any) -> Variables:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, State
 from sundsbo_mpi.composition.composed import Composed
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sundsbo_mpi.composition.algorithm import Lengths, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Lengths, Oracles, State
 from sundsbo_mpi.composition.composed import Composed
 from sundsbo_mpi.composition.loops import Loop
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.composition.algorithm import Algorithm, Lengths, Oracles, Penalty, State
+from sundsbo_mpi.composition.algorithm import Algorithm, Lengths, Oracles, State
 from sundsbo_mpi.composition.techniques import Exchange, T
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor

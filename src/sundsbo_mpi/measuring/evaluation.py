@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sundsbo_mpi.agent import Agent, Position
-    from sundsbo_mpi.composition import Penalty
     from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.tasks.base import Penalty
 
 
 class Measured(NamedTuple):

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.comm.tally import Tally
-    from sundsbo_mpi.composition import Penalty
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.tasks.base import Task
+    from sundsbo_mpi.tasks.base import Penalty, Task
 
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-9

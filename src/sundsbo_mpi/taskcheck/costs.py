@@ -15,6 +15,7 @@ from sundsbo_mpi.running.inspection import LOSSES, checked_start, evaluated
 from sundsbo_mpi.taskcheck.bench import CPU, Bench, precision
 from sundsbo_mpi.taskcheck.contents import memory
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed
+from sundsbo_mpi.tasks.base import Penalty
 from sundsbo_mpi.texttable import seconds, size
 from sundsbo_mpi.wording import number_of
 
@@ -55,7 +56,7 @@ def speed(bench: Bench) -> Said:
         direction = _seconds(lambda: sun(task, w, batch, mu=1.0, gamma=1.0))
         said = f"{seconds(direction)} for the direction of sun-dsbo-*"
         if hasattr(task, "saddle"):
-            slow = _seconds(lambda: saddle_of_losses(task, w, batch, 1.0))
+            slow = _seconds(lambda: saddle_of_losses(task, w, batch, Penalty(1.0, 1.0)))
             said += f" ({seconds(slow)} without saddle)"
         reported = _seconds(lambda: task.report(x, y))
     threads = torch.get_num_threads()

@@ -25,7 +25,7 @@ CALLS = {
     "upper": "x y batch",
     "lower": "x y batch",
     "single_level": "x y batch",
-    "saddle": "x y theta batch mu",
+    "saddle": "x y theta batch penalty",
     "report": "x y",
     "reference": "mu gamma",
     "everything": "",

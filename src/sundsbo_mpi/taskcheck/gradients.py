@@ -28,6 +28,7 @@ from sundsbo_mpi.taskcheck.differences import (
     require_gradient,
 )
 from sundsbo_mpi.taskcheck.findings import Said, absent, passed, remark
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from sundsbo_mpi.taskcheck.bench import Bench
     from sundsbo_mpi.tasks.base import Task
 
-MUS = (0.0, 0.7)
+PENALTIES = (Penalty(0.0, 0.9), Penalty(0.7, 0.4))
+DIRECTIONS = ("D_x", "D_y", "D_theta")
 SADDLE_ERROR = 1e-8
 """Relative, in float64."""
 
@@ -140,7 +142,7 @@ def everything(bench: Bench) -> Said:
 
 
 def saddle(bench: Bench) -> Said:
-    """``saddle`` has the gradients of the two losses, in new tensors."""
+    """``saddle`` has the directions of the two losses and the proximal term, in new tensors."""
     if not bench.offers("saddle"):
         return absent("the two losses are differentiated one by one")
     worst = 0.0
@@ -148,16 +150,15 @@ def saddle(bench: Bench) -> Said:
         (x, y), (_, theta) = bench.point(), bench.point(1)
         w, batch = {"x": x, "y": y, "theta": theta}, task.sample(0)
         offer: Any = task
-        for mu in MUS:
-            found = offer.saddle(x, y, theta, batch, mu)
-            for name, mine, theirs in zip(
-                ("S_x", "S_y", "g_theta"), found, saddle_of_losses(task, w, batch, mu), strict=True
-            ):
+        for penalty in PENALTIES:
+            found = offer.saddle(x, y, theta, batch, penalty)
+            expected = saddle_of_losses(task, w, batch, penalty)
+            for name, mine, theirs in zip(DIRECTIONS, found, expected, strict=True):
                 worst = max(worst, _error(f"saddle() of agent {agent}", name, mine, theirs))
             before = [v.clone() for v in found]
             for v in found:
                 v.fill_(torch.nan)  # as the caller may
-            again = offer.saddle(x, y, theta, batch, mu)
+            again = offer.saddle(x, y, theta, batch, penalty)
             if not all(map(torch.equal, before, again)):
                 raise UsageError(
                     f"saddle() of agent {agent} returns something else after its result was "
@@ -214,13 +215,13 @@ def _error(who: str, name: str, mine: Any, theirs: Tensor) -> float:
     if not isinstance(mine, torch.Tensor) or mine.shape != theirs.shape or mine.requires_grad:
         raise UsageError(
             f"{who} has {name} that is no plain tensor of shape {tuple(theirs.shape)}: return "
-            "(S_x, S_y, g_theta), flat and without a graph."
+            "(D_x, D_y, D_theta), flat and without a graph."
         )
     size = float(theirs.norm())
     error = float((mine - theirs).norm()) / (size or 1.0)
     if not error <= SADDLE_ERROR:
         raise UsageError(
-            f"{who} has {name} that differs from that of upper() and lower() by {error:.1e} of its "
-            "length: correct it, or leave saddle() out."
+            f"{who} has {name} that differs from that of upper() and lower(), with the proximal "
+            f"term, by {error:.1e} of its length: correct it, or leave saddle() out."
         )
     return error

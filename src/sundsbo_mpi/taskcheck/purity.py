@@ -12,6 +12,7 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.running.inspection import LOSSES
 from sundsbo_mpi.taskcheck.contents import contents, fingerprint
 from sundsbo_mpi.taskcheck.findings import Said, passed
+from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,5 +63,5 @@ def _calls(task: Task, x: Tensor, y: Tensor, batch: Any) -> dict[str, Callable[[
         "report": lambda: task.report(x.detach(), y.detach()),
     }
     if hasattr(task, "saddle"):
-        calls["saddle"] = lambda: task.saddle(x, y, y.clone(), batch, 0.7)
+        calls["saddle"] = lambda: task.saddle(x, y, y.clone(), batch, Penalty(0.7, 0.9))
     return calls

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Penalty(NamedTuple):
+    """μ_k and γ of the saddle function that an iteration descends on; γ may be infinite."""
+
+    mu: float
+    gamma: float
 
 
 @runtime_checkable
@@ -32,12 +39,13 @@ class Task(Protocol):
       are yielded are sent one by one, and rank 0 holds one at a time: ``yield {...}`` as it is
       made, since a variable would keep it while the next one is made;
     - ``to(device, dtype)``: called once after construction, to move the agent's data;
-    - ``saddle(x, y, theta, batch, mu) -> (S_x, S_y, g_theta)``: the gradients of
-      S = mu f_i(x, y) + g_i(x, y) - g_i(x, theta) in x and y, and that of g_i(x, theta) in theta,
-      all on ``batch``, as new flat tensors without a graph, which the caller will overwrite.  They
-      must be those of ``upper`` and ``lower`` but for rounding.  Methods that descend on S ask for
-      them in place of the losses, for speed: both losses may be evaluated together (unless a
-      normalisation sees its batch), shared parts once, and differentiated by hand;
+    - ``saddle(x, y, theta, batch, penalty) -> (D_x, D_y, D_theta)`` with mu and gamma in
+      ``penalty``: the gradients in x and y, and minus that in theta, of the saddle function
+      ``mu f_i(x, y) + g_i(x, y) - g_i(x, theta) - |theta - y|^2 / (2 gamma)`` on ``batch``, as new
+      flat tensors without a graph, which the caller keeps.  They must be those of ``upper`` and
+      ``lower`` but for rounding.  Methods that descend on it ask for them in place of the losses,
+      for speed: both losses may be evaluated together (unless a normalisation sees its batch),
+      shared parts once, and differentiated by hand;
     - ``private``: the slice of x that the agent's data alone touch, where the agents' slices make
       up x: f_j and g_j do not depend on it for j != i (for ``algorithm.private``);
     - ``lipschitz``: the smoothness L2 of G(x, .) where it is known, to judge ``gamma``;

@@ -12,12 +12,14 @@ from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
 from sundsbo_mpi.tasks.networks import MLP, MOST_UNITS
-from sundsbo_mpi.tasks.saddle import saddle_slopes
+from sundsbo_mpi.tasks.saddle import ridge_and_proximal, saddle_slopes
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor
+
+    from sundsbo_mpi.tasks.base import Penalty
 
 
 class HyperCleaning(LabelledTask):
@@ -97,19 +99,21 @@ class HyperCleaning(LabelledTask):
         return weights @ losses / len(losses) + self.alpha * (y @ y)
 
     def saddle(
-        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, penalty: Penalty
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what ``tasks.base`` says of ``saddle``, by hand."""
+        mu, gamma = penalty
         places = batch.train_places + self.private.start
         weights = x.index_select(0, places).sigmoid_()
         logits, to_y = self._network.traced(y, batch.inputs)
         logits_theta, to_theta = self._network.traced(theta, batch.train_inputs)
         slopes = saddle_slopes(logits, logits_theta, batch, mu, weights)
         at_psi = slopes.at_weights * weights * (1 - weights)
+        beside_y, beside_theta = ridge_and_proximal(y, theta, 2 * self.alpha, gamma)
         return (
             torch.zeros_like(x).index_add_(0, places, at_psi),
-            to_y(slopes.at_y).add_(y, alpha=2 * self.alpha),
-            to_theta(slopes.at_theta).add_(theta, alpha=2 * self.alpha),
+            to_y(slopes.at_y, beside_y),
+            to_theta(slopes.at_theta, beside_theta),
         )
 
     def report(self, x: Tensor, y: Tensor) -> dict[str, Any]:

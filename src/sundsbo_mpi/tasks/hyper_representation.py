@@ -10,11 +10,13 @@ from sundsbo_mpi.options import require_integer, require_number
 from sundsbo_mpi.randomness import Stream, generator
 from sundsbo_mpi.tasks.labelled import Batch, LabelledTask
 from sundsbo_mpi.tasks.networks import CNN, MLP, MOST_UNITS
-from sundsbo_mpi.tasks.saddle import saddle_slopes
+from sundsbo_mpi.tasks.saddle import ridge_and_proximal, saddle_slopes
 from sundsbo_mpi.tasks.shards import Shard
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from sundsbo_mpi.tasks.base import Penalty
 
 
 class HyperRepresentation(LabelledTask):
@@ -94,13 +96,13 @@ class HyperRepresentation(LabelledTask):
         return cross_entropy(outputs, batch.train_labels) + self.alpha * (y @ y)
 
     def saddle(
-        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, penalty: Penalty
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what ``tasks.base`` says of ``saddle``, by hand but for a convolutional network.
 
         The representation of the training samples, the same for y and theta, is made once.
         """
-        b = len(batch.train_places)
+        (mu, gamma), b = penalty, len(batch.train_places)
         made, to_x = self._backbone.traced(x, batch.inputs)
         representation = made.relu_()
         logits, to_y = self._head.traced(y, representation)
@@ -109,8 +111,9 @@ class HyperRepresentation(LabelledTask):
         ((A, _),), ((A_theta, _),) = self._head.cut(y), self._head.cut(theta)
         back = slopes.at_y @ A
         back[:b].addmm_(slopes.at_theta, A_theta, alpha=-1)
+        beside_y, beside_theta = ridge_and_proximal(y, theta, 2 * self.alpha, gamma)
         return (
             to_x(back.mul_(representation.sign())),
-            to_y(slopes.at_y).add_(y, alpha=2 * self.alpha),
-            to_theta(slopes.at_theta).add_(theta, alpha=2 * self.alpha),
+            to_y(slopes.at_y, beside_y),
+            to_theta(slopes.at_theta, beside_theta),
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.datasets import Dataset
+    from sundsbo_mpi.tasks.base import Penalty
     from sundsbo_mpi.tasks.on_demand import OnDemand
 
 SYNTHETIC = "synthetic"
@@ -153,20 +154,22 @@ class Hyperparameter(LabelledTask):
         return cross_entropy(outputs, batch.train_labels) + ridge
 
     def saddle(
-        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, penalty: Penalty
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what ``tasks.base`` says of ``saddle``, by hand."""
+        mu, gamma = penalty
         logits = self.outputs(x, y, batch.inputs)
         logits_theta = self.outputs(x, theta, batch.train_inputs)
         ones = x.new_ones(len(batch.train_places))
         slopes = saddle_slopes(logits, logits_theta, batch, mu, ones)
         tau, tau_theta = y.view(self._shape), theta.view(self._shape)
         rows, ridge = self._shape[0], self._scale * x.exp()
-        S_y = torch.addmm(2 * ridge * tau, slopes.at_y[:, -rows:].t(), batch.inputs)
+        away = (tau_theta - tau) / gamma
+        D_y = torch.addmm(2 * ridge * tau + away, slopes.at_y[:, -rows:].t(), batch.inputs)
         at_theta = slopes.at_theta[:, -rows:].t()
-        g_theta = torch.addmm(2 * ridge * tau_theta, at_theta, batch.train_inputs)
-        S_x = ridge * (tau.square() - tau_theta.square()).sum(dim=0)
-        return S_x, S_y.flatten(), g_theta.flatten()
+        D_theta = torch.addmm(2 * ridge * tau_theta + away, at_theta, batch.train_inputs)
+        D_x = ridge * (tau.square() - tau_theta.square()).sum(dim=0)
+        return D_x, D_y.flatten(), D_theta.flatten()
 
 
 def _subset(data: Dataset, sizes: dict[str, int], seed: int) -> Dataset:

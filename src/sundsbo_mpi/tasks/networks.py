@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from torch.nn.functional import conv2d, linear, max_pool2d
 
 from sundsbo_mpi.errors import UsageError
+from sundsbo_mpi.tasks.saddle import Scaled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,6 +22,14 @@ MOST_UNITS = 10_000
 
 Pull: TypeAlias = "Callable[[Tensor], Tensor]"
 """Takes the gradient of a scalar at a network's outputs, returns that at its parameters, flat."""
+
+
+class PullOnto(Protocol):
+    """A ``Pull`` that can add what it returns to a vector, which it then returns."""
+
+    def __call__(self, slopes: Tensor, onto: Scaled | None = None) -> Tensor:
+        """Pull."""
+        ...
 
 
 class Layers:
@@ -69,22 +78,25 @@ class MLP(Layers):
         """Return the outputs, (samples, last width), for inputs of shape (samples, first width)."""
         return _fully_connected(self.cut(parameters), inputs)
 
-    def traced(self, parameters: Tensor, inputs: Tensor) -> tuple[Tensor, Pull]:
+    def traced(self, parameters: Tensor, inputs: Tensor) -> tuple[Tensor, PullOnto]:
         """Return the outputs, and what takes gradients from them back to the parameters.
 
-        The gradient is a new tensor.  Written out, with every matrix product put where it belongs
-        in the flat gradient: autograd would take half as long again, in calls and in copies.
+        The gradient is a new tensor, unless it is to be added to one.  Written out, with every
+        matrix product put where it belongs in the flat gradient: autograd would take half as long
+        again, in calls and in copies.
         """
         layers = self.cut(parameters)
         values = [inputs]
         for weight, bias in layers[:-1]:
             values.append(linear(values[-1], weight, bias).relu_())
 
-        def pull(slopes: Tensor) -> Tensor:
-            flat = torch.empty_like(parameters)
-            for place, into in reversed(tuple(enumerate(self.cut(flat)))):
-                torch.mm(slopes.t(), values[place], out=into[0])
-                torch.sum(slopes, 0, out=into[1])
+        def pull(slopes: Tensor, onto: Scaled | None = None) -> Tensor:
+            # With beta = 0 what is there before counts for nothing, not even NaN.
+            flat, beta = onto or Scaled(torch.empty_like(parameters), 0.0)
+            ones = slopes.new_ones(len(slopes))
+            for place, (weight, bias) in reversed(tuple(enumerate(self.cut(flat)))):
+                weight.addmm_(slopes.t(), values[place], beta=beta)
+                bias.addmv_(slopes.t(), ones, beta=beta)
                 if place > 0:  # the slope of relu is the sign of its value
                     slopes = slopes.mm(layers[place][0]).mul_(values[place].sign())
             return flat

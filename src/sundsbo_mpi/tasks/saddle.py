@@ -1,4 +1,4 @@
-"""The gradient of the saddle function at a classifier's outputs, without autograd."""
+"""The parts of the saddle function's gradient that need no network, without autograd."""
 
 from __future__ import annotations
 
@@ -10,6 +10,34 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.tasks.labelled import Batch
+
+
+class Scaled(NamedTuple):
+    """The vector factor * vector, of which products can be added up with the factor for free."""
+
+    vector: Tensor
+    """New: who adds to it may overwrite it."""
+    factor: float
+
+
+def ridge_and_proximal(
+    y: Tensor, theta: Tensor, ridge: float, gamma: float
+) -> tuple[Scaled, Scaled]:
+    """Return what D_y and D_theta have beside the gradients of a network.
+
+    With r the ridge, where g has the regulariser r |y|^2 / 2, and a = 1 / gamma these are
+
+        r y + a (theta - y)   and   r theta + a (theta - y).
+
+    The factor is the larger of a and r, so that what is left to multiply is at most 1; where theta
+    is close to y their difference is exact, however large a is.
+    """
+    a, away = 1 / gamma, theta - y
+    if a < ridge:
+        share = a / ridge
+        return Scaled(y.add(away, alpha=share), ridge), Scaled(theta.add(away, alpha=share), ridge)
+    share = ridge / a if ridge else 0.0
+    return Scaled(away.add(y, alpha=share), a), Scaled(away.add_(theta, alpha=share), a)
 
 
 class Slopes(NamedTuple):

@@ -25,6 +25,7 @@ from sundsbo_mpi.tasks.meta_learning.shards import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.tasks.base import Penalty
     from sundsbo_mpi.tasks.on_demand import OnDemand
 
 
@@ -195,26 +196,25 @@ class MetaLearning:
         return self._lower(self._heads(y, batch), self._backbone(x, batch.support))
 
     def saddle(
-        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, mu: float
+        self, x: Tensor, y: Tensor, theta: Tensor, batch: Batch, penalty: Penalty
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what ``tasks.base`` says of ``saddle``; the support features are made once."""
+        away = (theta - y) / penalty.gamma
         at = x, y, theta = tuple(v.detach().requires_grad_() for v in (x, y, theta))
         features = self._backbone(x, batch.support)
         g, g_at_theta = (self._lower(self._heads(v, batch), features) for v in (y, theta))
-        S_x, S_y, S_theta = torch.autograd.grad(mu * self.upper(x, y, batch) + g - g_at_theta, at)
-        return S_x, S_y, -S_theta
+        S = penalty.mu * self.upper(x, y, batch) + g - g_at_theta
+        S_x, S_y, S_theta = torch.autograd.grad(S, at)
+        return S_x, S_y + away, away - S_theta
 
     def single_level(self, x: Tensor, y: Tensor, batch: Batch) -> Tensor:
         """Return the ordinary training loss of both kinds of images, with g's regulariser.
 
-        The mean cross-entropy goes over all of a task's images; as in f and g, the two kinds are
-        normalised apart.
+        It goes over all of a task's images; as in f and g, the two kinds are normalised apart.
         """
-        heads = self._heads(y, batch)
-        counts = len(batch.support), len(batch.query)
-        losses = (self._loss(x, heads, images) for images in (batch.support, batch.query))
-        total = sum(n * loss for n, loss in zip(counts, losses, strict=True))
-        return total / sum(counts) + self._penalty(heads)
+        heads, kinds = self._heads(y, batch), (batch.support, batch.query)
+        total = sum(len(images) * self._loss(x, heads, images) for images in kinds)
+        return total / sum(map(len, kinds)) + self._penalty(heads)
 
     def report(self, x: Tensor, y: Tensor) -> dict[str, Any]:
         """Evaluate on the agent's share of the new tasks, and on the first meta-batch."""
@@ -246,5 +246,5 @@ class MetaLearning:
     def _judged(self, x: Tensor, part: str) -> dict[str, tuple[float, int]]:
         stored = self._images[f"{part}_images"]
         found = self._new_tasks.scores(stored, lambda of: self._backbone(x, self._pixels(of)))
-        accuracy, loss = (100.0 * found.right, found.images), (found.loss, found.images)
-        return {f"{part}_accuracy": accuracy, f"{part}_loss": loss}
+        totals = {"accuracy": 100.0 * found.right, "loss": found.loss}
+        return {f"{part}_{name}": (total, found.images) for name, total in totals.items()}
