@@ -130,6 +130,12 @@ def test_a_directory_that_is_not_there(tmp_path):
         write_bench(tmp_path / "none" / "a.h5", found_bench())
 
 
+def say(path, what):
+    """Let a file say that it has another format."""
+    with h5py.File(path, "a") as file:
+        file.attrs["format"] = what
+
+
 def test_files_that_are_no_bench_are_refused(tmp_path, path):
     with pytest.raises(UsageError, match="there is no bench file"):
         read_bench(tmp_path / "b.h5")
@@ -140,12 +146,10 @@ def test_files_that_are_no_bench_are_refused(tmp_path, path):
         del file["sizes"]
     with pytest.raises(UsageError, match="cannot be read as the file of a bench"):
         read_bench(path)
-    with h5py.File(path, "a") as file:
-        file.attrs["format"] = "sundsbo-mpi/1"
+    say(path, "sundsbo-mpi/1")
     with pytest.raises(UsageError, match="is the file of a run, expected 'sundsbo-mpi-bench/1'"):
         read_bench(path)
-    with h5py.File(path, "a") as file:
-        file.attrs["format"] = [BENCH_FORMAT, BENCH_FORMAT]
+    say(path, [BENCH_FORMAT, BENCH_FORMAT])
     with pytest.raises(UsageError, match="has no format that can be read, expected"):
         read_bench(path)
     with pytest.raises(UsageError, match="has no format that can be read, expected"):
@@ -155,8 +159,7 @@ def test_files_that_are_no_bench_are_refused(tmp_path, path):
 def test_who_takes_a_bench_for_a_run_is_told_what_reads_it(path):
     with pytest.raises(UsageError, match="'sundsbo-mpi compare' and 'sundsbo-mpi predict' read"):
         read_run(path)
-    with h5py.File(path, "a") as file:
-        file.attrs["format"] = "sundsbo-mpi/0"
+    say(path, "sundsbo-mpi/0")
     with pytest.raises(UsageError, match="read it with the version that wrote it"):
         read_run(path)
 
