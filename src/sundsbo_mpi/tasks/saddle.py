@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Scaled(NamedTuple):
-    """The vector factor * vector, of which products can be added up with the factor for free."""
+    """The vector factor * vector; adding a product of matrices to it applies the factor as well."""
 
     vector: Tensor
     """New: who adds to it may overwrite it."""
