@@ -1,12 +1,14 @@
 """Is the exchange over TCP hidden behind the gradient?  Hosts are network namespaces (root only).
 
-    python benchmarks/overlap.py [--technique dgd] [--hosts 2] [--rate 1gbit] [--repeats 5]
+    python benchmarks/overlap.py [--technique dgd] [--hosts 2] [--rate 500mbit] [--repeats 5]
 
 One MPI job with one agent on each host does in turn, in every repetition: gradients alone, the
 exchange alone, an iteration whose message needs the gradient (se beside dgd, ed beside extra,
 semi-gt beside non-atc-gt: they send as much), and one whose message does not, without and with the
-thread that keeps messages moving.  The minibatch is chosen at the start so that gradient and
-exchange take equally long.  Prints the seconds and their ratios to the larger of the two alone.
+thread that keeps messages moving.  Beside them, gradients while as many bytes cross plain sockets:
+what TCP, and the imitation of wires, takes of the same processors without MPI or the program.  The
+minibatch is chosen at the start so that gradient and exchange take equally long.  Prints the
+seconds and their ratios to the larger of the two alone.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from reporting import SETTINGS, report, spread
 
 HERE = Path(__file__).resolve()
 HOSTS_SH = HERE.with_name("hosts.sh")
-FIRST_BATCH, LARGEST_BATCH = 100, 4_000
+FIRST_BATCH, LARGEST_BATCH = 100, 5_000
 SEQUENTIAL = {"dgd": "se", "extra": "ed", "non-atc-gt": "semi-gt"}
 """Beside a technique whose message needs no gradient, one that sends as much and whose does."""
 BALANCING = 5
@@ -36,6 +38,11 @@ NETWORK = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl_tcp_if_include": "eth0",
 }
+
+
+def address(place: int) -> str:
+    """Return that of a host, as hosts.sh gives it."""
+    return f"10.79.0.{place + 1}"
 
 
 class Bench:
@@ -96,9 +103,25 @@ class Bench:
 
     def exchange(self) -> Callable[[], None]:
         """Return what does the round of an iteration, and nothing else."""
-        task, algorithm = self.problem(self.technique)
-        sent = next(algorithm.step(task, 0, *algorithm.start(task))).tensors
+        sent = self.message()
         return lambda: self.gossip.average(sent) and None
+
+    def message(self) -> tuple[Any, ...]:
+        """Return the vectors of a round."""
+        task, algorithm = self.problem(self.technique)
+        sent: tuple[Any, ...] = next(algorithm.step(task, 0, *algorithm.start(task))).tensors
+        return sent
+
+    def beside_sockets(self) -> Callable[[], None]:
+        """Return what does the local work while plain sockets move as many bytes as a round."""
+        from plain_sockets import PlainSockets
+        from workload import ring
+
+        sources = ring(self.comm.size).links(self.comm.rank, 0).sources
+        size = sum(vector.nbytes for vector in self.message())
+        sockets = PlainSockets(self.comm, address(self.comm.rank), sources, size)
+        work = self.gradient()
+        return lambda: sockets.beside(work)
 
     def iteration(self, technique: str, moving: object) -> Callable[[], None]:
         """Return what does an iteration."""
@@ -132,6 +155,7 @@ def inside(technique: str, repeats: int, iterations: int) -> None:
     variants = {
         "gradient": bench.gradient(),
         "exchange": bench.exchange(),
+        "gradient beside plain sockets": bench.beside_sockets(),
         f"sequential ({sequential})": bench.iteration(sequential, nullcontext()),
         f"posted early ({technique})": bench.iteration(technique, nullcontext()),
         f"overlapped ({technique})": bench.iteration(technique, bench.progress),
@@ -149,7 +173,7 @@ def inside(technique: str, repeats: int, iterations: int) -> None:
 @click.command()
 @click.option("--technique", default="dgd", show_default=True, type=click.Choice(list(SEQUENTIAL)))
 @click.option("--hosts", default=2, show_default=True)
-@click.option("--rate", default="1gbit", show_default=True, help="Of each host's link.")
+@click.option("--rate", default="500mbit", show_default=True, help="Of each host's link.")
 @click.option("--repeats", default=5, show_default=True)
 @click.option("--iterations", default=10, show_default=True)
 @click.option("--inside", "is_inside", is_flag=True, hidden=True)
@@ -157,11 +181,11 @@ def main(hosts: int, rate: str, is_inside: bool, **what: Any) -> None:
     """Make the hosts, run the job, remove the hosts."""
     if is_inside:
         return inside(**what)
-    places = ",".join(f"10.79.0.{i + 1}:1" for i in range(hosts))
+    places = ",".join(f"{address(i)}:1" for i in range(hosts))
     mpirun = [Path(sys.executable).with_name("mpirun"), "-n", hosts, "--host", places]
     job = [sys.executable, "-m", "mpi4py", HERE, "--inside"]
     words = [word for name, value in what.items() for word in (f"--{name}", value)]
-    command = [HOSTS_SH, "10.79.0.1", *mpirun, "--bind-to", "none", *job, *words]
+    command = [HOSTS_SH, address(0), *mpirun, "--bind-to", "none", *job, *words]
     subprocess.run([HOSTS_SH, "down", str(hosts)], check=True)
     try:
         subprocess.run([HOSTS_SH, "up", str(hosts), rate], check=True)

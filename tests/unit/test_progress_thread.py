@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,6 +80,25 @@ def test_blocks_that_are_over_at_once_do_no_harm(begin):
         with progress:
             pass
         assert not moving.inside
+
+
+def test_pauses_are_a_share_of_the_last_block_within_bounds(begin, monkeypatch):
+    now, slept = 0.0, []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        time.sleep(1e-4)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now, sleep=sleep))
+    moving = Moving()
+    progress = begin(moving)
+    for lasted, pause in ((0.0, 1e-4), (0.016, 1e-3), (0.032, 2e-3), (10.0, 4e-3), (1e-4, 1e-4)):
+        with progress:
+            now += lasted
+        with progress:
+            moving.wait_for(moving.calls + 3)
+            assert slept[-1] == pytest.approx(pause)
+            now += lasted
 
 
 def test_what_goes_wrong_is_raised_where_the_block_ends(begin):
