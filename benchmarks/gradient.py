@@ -4,10 +4,13 @@
 
 Hyper-cleaning with a network 784-300-10, 50 training and 50 validation samples, x of 50,000 numbers
 (``workload``), one thread.  Each repetition times, one after the other: the matrix products that
-the direction consists of, with results put where they have been put before; the direction as a run
-computes it (``HyperCleaning.saddle``); the direction from the task's two losses by autograd; and
-the drawing of a minibatch.  The ratios are those within a repetition, of the thread's CPU time and
-of the wall clock: median and spread, as JSON and as a table.
+the direction consists of, with results put where they have been put before; the sums of regulariser
+and proximal term, to which they are added; the direction as a run computes it
+(``HyperCleaning.saddle``), and that of one sample and one unit, which is little but the calls to
+torch; the direction from the task's two losses by autograd; and the drawing of a minibatch.  The
+ratios are those within a repetition, of the thread's CPU time and of the wall clock: median and
+spread, as JSON and as a table.  Products, sums and calls together are what a direction needs of
+torch on the machine at hand.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -25,9 +29,15 @@ from workload import FEATURES, task
 
 from sundsbo_mpi.composition.directions import sun
 from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.tasks.saddle import ridge_and_proximal
+
+if TYPE_CHECKING:
+    from sundsbo_mpi.composition.estimators import Variables
+    from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
+    from sundsbo_mpi.tasks.labelled import Batch
 
 PENALTY = {"mu": 0.1, "gamma": 0.1}
-PRODUCTS = "matrix products"
+PRODUCTS, NEEDED, DIRECTION = "matrix products", "products, sums and calls", "direction"
 Work = dict[str, Callable[[], object]]
 
 
@@ -43,14 +53,20 @@ def products(rows: int, widths: tuple[int, ...]) -> Iterator[tuple[torch.Tensor,
             yield slopes[layer + 1], weight, slopes[layer]
 
 
+def point(own: HyperCleaning) -> tuple[Batch, Variables]:
+    """Return a minibatch, and where to differentiate."""
+    x, y = own.start()
+    return own.sample(0), {"x": x, "y": y, "theta": y + 0.001 * torch.randn_like(y)}
+
+
 def works() -> Work:
     """Return what is timed, by name."""
-    own = task(0)
-    batch, numbers = own.sample(0), count(1)
-    x, y = own.start()
-    w = {"x": x, "y": y, "theta": y + 0.001 * torch.randn_like(y)}
+    own, numbers = task(0), count(1)
+    batch, w = point(own)
     plain = SimpleNamespace(upper=own.upper, lower=own.lower)
-    widths = (FEATURES, (len(y) - own.classes) // (FEATURES + 1 + own.classes), own.classes)
+    least = task(0, batch=1, hidden=1)
+    one, at = point(least)
+    widths = (FEATURES, (len(w["y"]) - own.classes) // (FEATURES + 1 + own.classes), own.classes)
     rows = len(batch.labels), len(batch.train_labels)
     multiplied = [product for each in rows for product in products(each, widths)]
 
@@ -58,9 +74,15 @@ def works() -> Work:
         for left, right, result in multiplied:
             torch.mm(left, right, out=result)
 
+    def multiply_sum_and_call() -> None:
+        multiply()
+        ridge_and_proximal(w["y"], w["theta"], 2 * own.alpha, PENALTY["gamma"])
+        sun(least, at, one, **PENALTY)
+
     return {
         PRODUCTS: multiply,
-        "direction": lambda: sun(own, w, batch, **PENALTY),
+        NEEDED: multiply_sum_and_call,
+        DIRECTION: lambda: sun(own, w, batch, **PENALTY),
         "direction from the losses": lambda: sun(plain, w, batch, **PENALTY),
         "minibatch": lambda: own.sample(next(numbers)),
     }
@@ -93,8 +115,8 @@ def main(repeats: int, times: int) -> None:
             figures[f"{name}, {clock} ms"] = spread(1e3 * taken)
         for name in tuple(work)[1:]:
             figures[f"{name} / {PRODUCTS}, {clock}"] = spread(at[name] / at[PRODUCTS])
-        ratio = at["direction"] / at["direction from the losses"]
-        figures[f"direction / direction from the losses, {clock}"] = spread(ratio)
+        for beside in (NEEDED, "direction from the losses"):
+            figures[f"{DIRECTION} / {beside}, {clock}"] = spread(at[DIRECTION] / at[beside])
     report("gradient", figures)
 
 

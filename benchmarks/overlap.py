@@ -75,14 +75,11 @@ class Bench:
 
     def problem(self, technique: str) -> tuple:
         """Return a method with a technique for all variables, and a task with the batch."""
-        from workload import TEN, algorithm, shard
+        from workload import algorithm, task
 
-        from sundsbo_mpi.tasks.hyper_cleaning import HyperCleaning
-
-        agent = self.comm.rank
-        task = HyperCleaning(agent=agent, agents=TEN, seed=0, shard=shard(agent), batch=self.batch)
         techniques = dict.fromkeys(("x", "y", "theta"), technique)
-        return task, algorithm("sun-dsbo-se", self.comm.size, 100, **techniques)
+        method = algorithm("sun-dsbo-se", self.comm.size, 100, **techniques)
+        return task(self.comm.rank, batch=self.batch), method
 
     def gradient(self) -> Callable[[], None]:
         """Return what does the local work of an iteration."""

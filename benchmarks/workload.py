@@ -45,10 +45,11 @@ def shard(agent: int) -> Shard:
     }
 
 
-def task(agent: int) -> HyperCleaning:
+def task(agent: int, **options: int) -> HyperCleaning:
     """Build one agent's problem; every tenth agent has the same, so that x stays as long."""
     torch.set_default_dtype(torch.float32)
-    return HyperCleaning(agent=agent % TEN, agents=TEN, seed=0, shard=shard(agent % TEN))
+    own = agent % TEN
+    return HyperCleaning(agent=own, agents=TEN, seed=0, shard=shard(own), **options)
 
 
 def algorithm(name: str, agents: int, iterations: int, **options: str) -> Algorithm:

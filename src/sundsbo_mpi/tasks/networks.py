@@ -95,8 +95,9 @@ class MLP(Layers):
             flat, beta = onto or Scaled(torch.empty_like(parameters), 0.0)
             ones = slopes.new_ones(len(slopes))
             for place, (weight, bias) in reversed(tuple(enumerate(self.cut(flat)))):
-                weight.addmm_(slopes.t(), values[place], beta=beta)
-                bias.addmv_(slopes.t(), ones, beta=beta)
+                by_unit = slopes.t()
+                weight.addmm_(by_unit, values[place], beta=beta)
+                bias.addmv_(by_unit, ones, beta=beta)
                 if place > 0:  # the slope of relu is the sign of its value
                     slopes = slopes.mm(layers[place][0]).mul_(values[place].sign())
             return flat

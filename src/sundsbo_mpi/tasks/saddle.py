@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from sundsbo_mpi.tasks.labelled import Batch
 
 
+FAINT = 1e-20
+"""Of 1 / gamma: a smaller ridge would make numbers too large for float32 of what it is beside."""
+
+
 class Scaled(NamedTuple):
     """The vector factor * vector; adding a product of matrices to it applies the factor as well."""
 
@@ -29,15 +33,15 @@ def ridge_and_proximal(
 
         r y + a (theta - y)   and   r theta + a (theta - y).
 
-    The factor is the larger of a and r, so that what is left to multiply is at most 1; where theta
-    is close to y their difference is exact, however large a is.
+    As lines through y and theta they take one pass each: r (y + t (theta - y)) with t = a / r, and
+    the same from theta.  Where theta is close to y their difference is exact, however large t is.
     """
-    a, away = 1 / gamma, theta - y
-    if a < ridge:
-        share = a / ridge
-        return Scaled(y.add(away, alpha=share), ridge), Scaled(theta.add(away, alpha=share), ridge)
-    share = ridge / a if ridge else 0.0
-    return Scaled(away.add(y, alpha=share), a), Scaled(away.add_(theta, alpha=share), a)
+    a = 1 / gamma
+    if ridge <= a * FAINT:
+        away, share = theta - y, ridge / a if ridge else 0.0
+        return Scaled(away.add(y, alpha=share), a), Scaled(away.add_(theta, alpha=share), a)
+    t = a / ridge
+    return Scaled(y.lerp(theta, t), ridge), Scaled(theta.lerp(y, -t), ridge)
 
 
 class Slopes(NamedTuple):
