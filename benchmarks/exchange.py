@@ -9,6 +9,7 @@ and the vectors of the next are made when those of the last are gone:
 
 - bare: the step into the send buffer, one blocking Neighbor_alltoallv, and mul, add, add in torch;
 - messages, shared: the same by ``Gossip`` and its transports persistent and shared;
+- windows: by hand over shared memory and torch (``windows.py``), the least that shared can take;
 - disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt), after the step in
   numpy, y only.
 
@@ -29,6 +30,7 @@ import numpy as np
 import torch
 from mpi4py import MPI
 from reporting import report, spread
+from windows import Windows
 from workload import PAYLOAD, Y, ring
 
 from sundsbo_mpi.clock import Clock
@@ -129,6 +131,9 @@ def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> 
         f"{name} {size} {what}": bare(comm, weights, length, to_close, filling)
         for name, filling in filled.items()
     }
+    by_hand = Windows(comm, weights.links(comm.rank, 0), length, step_into if step else copy_into)
+    to_close.callback(by_hand.close)
+    found[f"windows {size} {what}"] = by_hand.average
     for name, transport in TRANSPORTS.items():
         gossip = Gossip(comm, weights, Clock(), Wires(transport))
         to_close.callback(gossip.close)
@@ -158,11 +163,11 @@ def seconds(comm: MPI.Intracomm, average: Round, rounds: int) -> float:
 
 
 def ratios(found: Found) -> dict[str, tuple[float, ...]]:
-    """Return the program's seconds beside the others' of the same size and kind."""
+    """Return the seconds of the program, and by hand, beside the others' of the same work."""
     pairs = {}
-    for beside in found[0]:
+    for beside, name in product(found[0], (*TRANSPORTS, "windows")):
         kind, work = beside.split(" ", 1)
-        for name in () if kind in TRANSPORTS else TRANSPORTS:
+        if kind not in (*TRANSPORTS, name):
             pairs[f"{name} / {beside}"] = spread([r[f"{name} {work}"] / r[beside] for r in found])
     return pairs
 
