@@ -3,7 +3,8 @@
 An estimator sees the direction as a function ``at(k, w)``: the direction at the point w with the
 penalty of iteration k, on the batch drawn in the current iteration.  ``rho`` maps each variable to
 its schedule ρ^k; by convention ρ^0 = 1, so that D̂^0 is the minibatch direction whatever was
-remembered.  ``moving_average`` is the exception: it starts from zero.
+remembered.  ``moving_average`` is the exception: it starts from zero.  ``e.lerp(D, rho)`` is
+(1 - rho) e + rho D in one pass over memory, and ``D.add(v, alpha=c)`` is D + c v.
 
 Source: Table "More specific instances of SUN-DSBO", Step I, in the SUN-DSBO paper.
 """
@@ -58,7 +59,7 @@ def momentum(rho: Mapping[str, Schedule]) -> Estimator:
     def update(at: At, k: int, w: Variables, e: Variables) -> tuple[Variables, Variables]:
         D = at(k, w)
         weight = _weights(rho, k)
-        D_hat = {v: (1 - weight[v]) * e[v] + weight[v] * D[v] for v in w}
+        D_hat = {v: e[v].lerp(D[v], weight[v]) for v in w}
         return D_hat, D_hat
 
     return Estimator(start=_zeros, update=update)
@@ -79,7 +80,7 @@ def storm(rho: Mapping[str, Schedule]) -> Estimator:
     def update(at: At, k: int, w: Variables, e: StormMemory) -> tuple[Variables, StormMemory]:
         D, D_old = at(k, w), at(e.k, e.w)
         weight = _weights(rho, k)
-        D_hat = {v: D[v] + (1 - weight[v]) * (e.D_hat[v] - D_old[v]) for v in w}
+        D_hat = {v: D[v].add(e.D_hat[v] - D_old[v], alpha=1 - weight[v]) for v in w}
         return D_hat, StormMemory(w, k, D_hat)
 
     return Estimator(lambda w: StormMemory(w, 0, _zeros(w)), update, evaluations=2)
@@ -98,7 +99,7 @@ def moving_average(theta: Mapping[str, Schedule]) -> Estimator:
 
     def update(at: At, k: int, w: Variables, r: Variables) -> tuple[Variables, Variables]:
         D = at(k, w)
-        averaged = {v: (1 - weight(k)) * r[v] + weight(k) * D[v] for v, weight in theta.items()}
+        averaged = {v: r[v].lerp(D[v], weight(k)) for v, weight in theta.items()}
         return D | averaged, averaged
 
     return Estimator(start=start, update=update)
