@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sundsbo_mpi.errors import DivergedError
-from sundsbo_mpi.ranks.control import GO_ON, Stop
+from sundsbo_mpi.ranks.control import GO_ON, STOPS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,7 +75,7 @@ class Health:
 
     def found(self, agreed: int) -> Trouble | None:
         """Say what the smallest word of all agents means, if it is about their numbers."""
-        if agreed >= min(Stop):
+        if agreed >= STOPS.start:
             return None
         code, agent = divmod(agreed, self._agents)
         moment, place = divmod(code, len(self._variables))

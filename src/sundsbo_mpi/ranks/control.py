@@ -48,9 +48,12 @@ class Stop(IntEnum):
         return f"{self.name} was received"
 
 
+STOPS = range(min(Stop), max(Stop) + 1)
+
+
 def stop_in(word: int) -> Stop | None:
     """Return the reason to stop that a word is, if it is one."""
-    return Stop(word) if min(Stop) <= word <= max(Stop) else None
+    return Stop(word) if word in STOPS else None
 
 
 class Control:

@@ -37,22 +37,22 @@ class Batch(NamedTuple):
     @property
     def train_inputs(self) -> Tensor:
         """Shape (b, features)."""
-        return self.inputs[: len(self.train_places)]
+        return self.inputs[: self.train_places.shape[0]]
 
     @property
     def train_labels(self) -> Tensor:
         """Shape (b,)."""
-        return self.labels[: len(self.train_places)]
+        return self.labels[: self.train_places.shape[0]]
 
     @property
     def validation_inputs(self) -> Tensor:
         """Shape (c, features)."""
-        return self.inputs[len(self.train_places) :]
+        return self.inputs[self.train_places.shape[0] :]
 
     @property
     def validation_labels(self) -> Tensor:
         """Shape (c,)."""
-        return self.labels[len(self.train_places) :]
+        return self.labels[self.train_places.shape[0] :]
 
 
 class LabelledTask(ABC):

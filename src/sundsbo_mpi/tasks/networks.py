@@ -59,9 +59,8 @@ class Layers:
         """Return each layer's weights and biases, as views."""
         # One split: the gradient of a slice per layer would allocate the whole vector each time.
         pieces = parameters.split_with_sizes(self._lengths)
-        weights = zip(pieces[::2], self._weights, strict=True)
-        views = (piece.view(shape) for piece, shape in weights)
-        return list(zip(views, pieces[1::2], strict=True))
+        layers = zip(pieces[::2], self._weights, pieces[1::2], strict=True)
+        return [(weight.view(shape), bias) for weight, shape, bias in layers]
 
 
 class MLP(Layers):
@@ -93,7 +92,7 @@ class MLP(Layers):
         def pull(slopes: Tensor, onto: Scaled | None = None) -> Tensor:
             # With beta = 0 what is there before counts for nothing, not even NaN.
             flat, beta = onto or Scaled(torch.empty_like(parameters), 0.0)
-            ones = slopes.new_ones(len(slopes))
+            ones = slopes.new_ones(slopes.shape[0])
             for place, (weight, bias) in reversed(tuple(enumerate(self.cut(flat)))):
                 by_unit = slopes.t()
                 weight.addmm_(by_unit, values[place], beta=beta)

@@ -71,7 +71,8 @@ def saddle_slopes(
         mu: Weight of f.
         weights: Of the training samples, (b,).
     """
-    b, c = len(weights), len(logits) - len(weights)
+    b = weights.shape[0]
+    c = logits.shape[0] - b
     losses, slopes = _cross_entropies(
         torch.cat([logits, logits_theta]), torch.cat([batch.labels, batch.train_labels])
     )
