@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -28,10 +29,16 @@ from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.ranks.control import Control
 
+if TYPE_CHECKING:
+    from sundsbo_mpi.composition.estimators import Variables
+
+APART = "se apart"
+"""Its gradients and steps and nothing else: what as many processes need at least."""
 VARIANTS = {
     "se shared": ("sun-dsbo-se", "shared"),
     "se messages": ("sun-dsbo-se", "persistent"),
     "se alone": ("sun-dsbo-se", None),
+    APART: ("sun-dsbo-se", None),
     "gt shared": ("sun-dsbo-gt", "shared"),
     "gt messages": ("sun-dsbo-gt", "persistent"),
 }
@@ -86,11 +93,22 @@ def warmed(one: Agent) -> Position:
     return standing.at._replace(done=0)
 
 
-def measure(comm: MPI.Intracomm, one: Agent, begin: Position) -> tuple[float, float]:
+def gradients_and_steps(one: Agent, w: Variables) -> None:
+    """Do them for all iterations, with nobody to speak to and nothing to look after."""
+    method, own = one.algorithm, one.task
+    for k in range(one.iterations):
+        D = method.direction(own, w, own.sample(k), k)
+        w = {v: s.sub(D[v], alpha=method.step_sizes[v](k)) for v, s in w.items()}
+
+
+def measure(comm: MPI.Intracomm, name: str, one: Agent, begin: Position) -> tuple[float, float]:
     """Run all iterations; return seconds of an iteration and the agents' mean processor seconds."""
     comm.Barrier()
     began, worked = time.perf_counter(), time.process_time()
-    one.run(Observer(), begin)
+    if name == APART:
+        gradients_and_steps(one, begin.w)
+    else:
+        one.run(Observer(), begin)
     worked = time.process_time() - worked
     comm.Barrier()
     elapsed = time.perf_counter() - began
@@ -110,7 +128,7 @@ def main(iterations: int, only: tuple[str, ...]) -> None:
     agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
     begin = {name: warmed(one) for name, one in agents.items()}
     turns = [
-        {name: measure(comm, one, begin[name]) for name, one in agents.items()}
+        {name: measure(comm, name, one, begin[name]) for name, one in agents.items()}
         for _ in range(TURNS)
     ]
     for one in agents.values():

@@ -1,12 +1,12 @@
 """An iteration of the program beside the same agents in one process, and beside parts of itself.
 
-    python benchmarks/iteration.py [--repeats 7] [--iterations 10]
+    python benchmarks/iteration.py [--repeats 7] [--iterations 40]
 
 Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
-shared memory and over messages, SE without messages, and GT over both; (b) a simulation of the
-same ten agents in one process with the same gradients, with one and with two threads, as many
-iterations as the job does of each variant.  Prints the ratios of each repetition's seconds per
-iteration: median and spread, as JSON and as a table.
+shared memory and over messages, SE without messages, its gradients and steps alone, and GT over
+both; (b) a simulation of the same ten agents in one process with the same gradients, with one and
+with two threads, as many iterations as the job does of each variant.  Prints the ratios of each
+repetition's seconds per iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 RATIOS = {
     "SE / one process, one thread": ("se shared", "one thread"),
     "SE / one process, two threads": ("se shared", "two threads"),
+    "gradients and steps in ten processes / one process, one thread": ("se apart", "one thread"),
+    "SE shared / gradients and steps in ten processes": ("se shared", "se apart"),
     "SE shared / SE without exchange": ("se shared", "se alone"),
     "SE messages / SE without exchange": ("se messages", "se alone"),
     "GT shared / SE shared": ("gt shared", "se shared"),
@@ -86,7 +88,7 @@ def read(words: list[object]) -> Any:
 
 @click.command()
 @click.option("--repeats", default=7, show_default=True)
-@click.option("--iterations", default=10, show_default=True, help="Of a turn in the job.")
+@click.option("--iterations", default=40, show_default=True, help="Of a turn in the job.")
 @click.option("--threads", type=int, help="Only simulate in this process, with so many threads.")
 def main(repeats: int, iterations: int, threads: int | None) -> None:
     """Compare seconds per iteration."""
