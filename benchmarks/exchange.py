@@ -46,24 +46,25 @@ TRANSPORTS = {"messages": "persistent", "shared": "shared"}
 LAM = 0.1
 STEP, AVERAGE = "step", "average"
 Round = Callable[[], object]
+Filling = Callable[[torch.Tensor], object]
 Found = list[dict[str, float]]
 
 
-def step_into(own: torch.Tensor) -> Round:
+def step(length: int) -> Filling:
     """Return what writes s - lam D."""
-    s, D = torch.ones(2, len(own))
-    return lambda: torch.sub(s, D, alpha=LAM, out=own)
+    s, D = torch.ones(2, length)
+    return lambda own: torch.sub(s, D, alpha=LAM, out=own)
 
 
-def copy_into(own: torch.Tensor) -> Round:
+def copy(length: int) -> Filling:
     """Return what writes s."""
-    s = torch.ones(len(own))
-    return lambda: own.copy_(s)
+    s = torch.ones(length)
+    return lambda own: own.copy_(s)
 
 
-def nothing_into(_own: torch.Tensor) -> Round:
-    """Return what leaves it as it is."""
-    return lambda: None
+def nothing(_length: int) -> Filling:
+    """Return what leaves a buffer as it is."""
+    return lambda own: own
 
 
 def bare(
@@ -71,7 +72,7 @@ def bare(
     weights: Weights,
     length: int,
     to_close: ExitStack,
-    filling: Callable[[torch.Tensor], Round],
+    fill: Filling,
 ) -> Round:
     """Return a round of MPI and torch without the program, with what fills its send buffer."""
     links = weights.links(comm.rank, 0)
@@ -79,10 +80,10 @@ def bare(
     to_close.callback(exchange.close)
     own = torch.from_numpy(exchange.sent)
     rows = torch.from_numpy(exchange.received).reshape(-1, length)
-    mixed, fill = torch.empty(length), filling(own)
+    mixed = torch.empty(length)
 
     def average() -> None:
-        fill()
+        fill(own)
         exchange.blocking()
         torch.mul(own, links.own, out=mixed)
         for w_ij, v_j in zip(links.sources.values(), rows, strict=True):
@@ -125,20 +126,21 @@ def disropt(comm: MPI.Intracomm, weights: Weights, *, step: bool) -> Round | Non
 
 def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> dict[str, Round]:
     """Plan what is set beside one another, by kind, size and what a round does."""
-    weights, length, step = ring(comm.size), SIZES[size], what == STEP
-    filled = {"bare": step_into} if step else {"bare": nothing_into, "copied": copy_into}
+    weights, length, stepping = ring(comm.size), SIZES[size], what == STEP
+    filled = {"bare": step} if stepping else {"bare": nothing, "copied": copy}
     found = {
-        f"{name} {size} {what}": bare(comm, weights, length, to_close, filling)
+        f"{name} {size} {what}": bare(comm, weights, length, to_close, filling(length))
         for name, filling in filled.items()
     }
-    by_hand = Windows(comm, weights.links(comm.rank, 0), length, step_into if step else copy_into)
+    filling = step if stepping else copy
+    by_hand = Windows(comm, weights.links(comm.rank, 0), length, filling(length))
     to_close.callback(by_hand.close)
     found[f"windows {size} {what}"] = by_hand.average
     for name, transport in TRANSPORTS.items():
         gossip = Gossip(comm, weights, Clock(), Wires(transport))
         to_close.callback(gossip.close)
-        found[f"{name} {size} {what}"] = program(gossip, length, step=step)
-    if length == Y and (peer := disropt(comm, weights, step=step)):
+        found[f"{name} {size} {what}"] = program(gossip, length, step=stepping)
+    if length == Y and (peer := disropt(comm, weights, step=stepping)):
         found[f"disropt {size} {what}"] = peer
     return found
 

@@ -9,8 +9,8 @@ and proximal term, to which they are added; the direction as a run computes it
 (``HyperCleaning.saddle``), and that of one sample and one unit, which is little but the calls to
 torch; the direction from the task's two losses by autograd; and the drawing of a minibatch.  The
 ratios are those within a repetition, of the thread's CPU time and of the wall clock: median and
-spread, as JSON and as a table.  Products, sums and calls together are what a direction needs of
-torch on the machine at hand.
+spread, as JSON and as a table.  Products, sums and calls together are roughly what a direction
+needs of torch on the machine at hand.
 """
 
 from __future__ import annotations

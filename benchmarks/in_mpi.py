@@ -1,9 +1,10 @@
 """The MPI job of iteration.py and scaling.py: agents that do several variants in turn.
 
-    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 10] [--only NAME]...
+    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 40] [--only NAME]...
 
 Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
-agent in it: the mean over the agents, of a block of iterations that all begin together.  The
+agent in it: the mean over the agents, of a block of iterations that all begin together.  "Apart"
+are SE's gradients and steps and nothing else, what as many processes need at least.  The
 variants take turns, TURNS of them; the figures are means over their turns.
 """
 
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition.estimators import Variables
 
 APART = "se apart"
-"""Its gradients and steps and nothing else: what as many processes need at least."""
 VARIANTS = {
     "se shared": ("sun-dsbo-se", "shared"),
     "se messages": ("sun-dsbo-se", "persistent"),
@@ -93,32 +95,39 @@ def warmed(one: Agent) -> Position:
     return standing.at._replace(done=0)
 
 
-def gradients_and_steps(one: Agent, w: Variables) -> None:
-    """Do them for all iterations, with nobody to speak to and nothing to look after."""
+def gradients_and_steps(one: Agent, w: Variables) -> Variables:
+    """Do all iterations, with nobody to speak to and nothing to look after; return the last w."""
     method, own = one.algorithm, one.task
     for k in range(one.iterations):
         D = method.direction(own, w, own.sample(k), k)
         w = {v: s.sub(D[v], alpha=method.step_sizes[v](k)) for v, s in w.items()}
+    return w
 
 
-def measure(comm: MPI.Intracomm, name: str, one: Agent, begin: Position) -> tuple[float, float]:
-    """Run all iterations; return seconds of an iteration and the agents' mean processor seconds."""
+def work(name: str, one: Agent, begin: Position) -> Callable[[], object]:
+    """Return what does all iterations of a variant."""
+    if name == APART:
+        return partial(gradients_and_steps, one, begin.w)
+    return partial(one.run, Observer(), begin)
+
+
+def measure(
+    comm: MPI.Intracomm, iterate: Callable[[], object], iterations: int
+) -> tuple[float, float]:
+    """Do all iterations; return seconds of one and the agents' mean processor seconds in it."""
     comm.Barrier()
     began, worked = time.perf_counter(), time.process_time()
-    if name == APART:
-        gradients_and_steps(one, begin.w)
-    else:
-        one.run(Observer(), begin)
+    iterate()
     worked = time.process_time() - worked
     comm.Barrier()
     elapsed = time.perf_counter() - began
-    spent = np.array([elapsed, worked]) / one.iterations
+    spent = np.array([elapsed, worked]) / iterations
     comm.Allreduce(MPI.IN_PLACE, spent, MPI.SUM)
     return tuple(spent / comm.size)
 
 
 @click.command()
-@click.option("--iterations", default=10, show_default=True)
+@click.option("--iterations", default=40, show_default=True)
 @click.option("--only", multiple=True, type=click.Choice(list(VARIANTS)))
 def main(iterations: int, only: tuple[str, ...]) -> None:
     """Do all variants a few iterations to warm up, and then in turn those that are measured."""
@@ -126,9 +135,9 @@ def main(iterations: int, only: tuple[str, ...]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
-    begin = {name: warmed(one) for name, one in agents.items()}
+    works = {name: work(name, one, warmed(one)) for name, one in agents.items()}
     turns = [
-        {name: measure(comm, name, one, begin[name]) for name, one in agents.items()}
+        {name: measure(comm, iterate, iterations) for name, iterate in works.items()}
         for _ in range(TURNS)
     ]
     for one in agents.values():

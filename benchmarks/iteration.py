@@ -4,9 +4,9 @@
 
 Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
 shared memory and over messages, SE without messages, its gradients and steps alone, and GT over
-both; (b) a simulation of the same ten agents in one process with the same gradients, with one and
-with two threads, as many iterations as the job does of each variant.  Prints the ratios of each
-repetition's seconds per iteration: median and spread, as JSON and as a table.
+both; (b) a simulation of the same ten agents in one process with the same gradients, which mixes
+as well, with one and with two threads, as many iterations as the job does of each.  Prints the
+ratios of each repetition's seconds per iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations

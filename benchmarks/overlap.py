@@ -19,11 +19,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from reporting import SETTINGS, report, spread
+
+if TYPE_CHECKING:
+    from plain_sockets import PlainSockets
 
 HERE = Path(__file__).resolve()
 HOSTS_SH = HERE.with_name("hosts.sh")
@@ -109,16 +113,14 @@ class Bench:
         sent: tuple[Any, ...] = next(algorithm.step(task, 0, *algorithm.start(task))).tensors
         return sent
 
-    def beside_sockets(self) -> Callable[[], None]:
-        """Return what does the local work while plain sockets move as many bytes as a round."""
+    def sockets(self) -> PlainSockets:
+        """Return what moves as many bytes as a round, without MPI."""
         from plain_sockets import PlainSockets
         from workload import ring
 
         sources = ring(self.comm.size).links(self.comm.rank, 0).sources
         size = sum(vector.nbytes for vector in self.message())
-        sockets = PlainSockets(self.comm, address(self.comm.rank), sources, size)
-        work = self.gradient()
-        return lambda: sockets.beside(work)
+        return PlainSockets(self.comm, address(self.comm.rank), sources, size)
 
     def iteration(self, technique: str, moving: object) -> Callable[[], None]:
         """Return what does an iteration."""
@@ -149,10 +151,11 @@ def inside(technique: str, repeats: int, iterations: int) -> None:
     from contextlib import nullcontext
 
     bench, sequential = Bench(technique, iterations), SEQUENTIAL[technique]
+    sockets = bench.sockets()
     variants = {
         "gradient": bench.gradient(),
         "exchange": bench.exchange(),
-        "gradient beside plain sockets": bench.beside_sockets(),
+        "gradient beside plain sockets": partial(sockets.beside, bench.gradient()),
         f"sequential ({sequential})": bench.iteration(sequential, nullcontext()),
         f"posted early ({technique})": bench.iteration(technique, nullcontext()),
         f"overlapped ({technique})": bench.iteration(technique, bench.progress),
@@ -161,6 +164,7 @@ def inside(technique: str, repeats: int, iterations: int) -> None:
     for _ in range(repeats):
         for name, work in variants.items():
             found[name].append(bench.seconds(work))
+    sockets.close()
     bench.progress.close()
     bench.gossip.close()
     if bench.comm.rank == 0:

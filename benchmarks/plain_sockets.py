@@ -6,13 +6,16 @@ Nothing is put into a message, and nothing is done with what arrives.
 from __future__ import annotations
 
 import socket
-import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mpi4py import MPI
+
+BYTE = b"\1"
+"""Written, so that what is sent is memory of this process and not the kernel's page of zeros."""
 
 
 class PlainSockets:
@@ -30,8 +33,8 @@ class PlainSockets:
     def __init__(
         self, comm: MPI.Intracomm, address: str, neighbours: Iterable[int], size: int
     ) -> None:
-        self._begin: list[threading.Semaphore] = []
-        self._ended = threading.Semaphore(0)
+        self._sent = BYTE * size
+        self._connections: list[socket.socket] = []
         with socket.create_server((address, 0)) as server:
             places = comm.allgather(server.getsockname())
             for neighbour in neighbours:
@@ -40,36 +43,42 @@ class PlainSockets:
                 else:
                     connection = socket.create_connection(places[neighbour])
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._move(connection, size)
+                self._connections.append(connection)
             comm.Barrier()
+        self.received = [bytearray(size) for _ in self._connections]
+        """What arrived in the last round, one for each neighbour."""
+        self._threads = ThreadPoolExecutor(max(1, 2 * len(self._connections)))
 
-    def _move(self, connection: socket.socket, size: int) -> None:
-        sent, received = bytes(size), memoryview(bytearray(size))
+    def beside(self, work: Callable[[], object]) -> None:
+        """Do something while the bytes of a round are moved.
 
-        def receive() -> None:
-            arrived = 0
-            while arrived < size:
-                arrived += connection.recv_into(received[arrived:], 0, socket.MSG_WAITALL)
-
-        self._in_turn(lambda: connection.sendall(sent))
-        self._in_turn(receive)
-
-    def _in_turn(self, work: Callable[[], None]) -> None:
-        begin = threading.Semaphore(0)
-        self._begin.append(begin)
-
-        def go_on() -> None:
-            while True:
-                begin.acquire()
-                work()
-                self._ended.release()
-
-        threading.Thread(target=go_on, daemon=True).start()
-
-    def beside(self, work: Callable[[], None]) -> None:
-        """Do something while the bytes of a round are moved."""
-        for begin in self._begin:
-            begin.release()
+        Raises:
+            OSError: a neighbour is gone.
+        """
+        moving = [
+            self._threads.submit(move, *of)
+            for of in zip(self._connections, self.received, strict=True)
+            for move in (self._send, _receive)
+        ]
         work()
-        for _ in self._begin:
-            self._ended.acquire()
+        wait(moving)
+        for each in moving:
+            each.result()
+
+    def _send(self, connection: socket.socket, _received: bytearray) -> None:
+        connection.sendall(self._sent)
+
+    def close(self) -> None:
+        """End the threads and the connections."""
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+
+def _receive(connection: socket.socket, received: bytearray) -> None:
+    arrived, place = 0, memoryview(received)
+    while arrived < len(received):
+        new = connection.recv_into(place[arrived:], 0, socket.MSG_WAITALL)
+        if not new:
+            raise ConnectionError("a neighbour has closed its connection")
+        arrived += new

@@ -41,6 +41,8 @@ def test_a_direction_is_measured_beside_its_matrix_products(monkeypatch):
         ratio = found[f"direction / {module.PRODUCTS}, {clock}"]
         assert 0 < ratio["min"] <= ratio["median"] <= ratio["max"]
         assert ratio["repeats"] == 2
+        # A pass over two vectors and all calls take a good part of what the products do.
+        assert found[f"{module.NEEDED} / {module.PRODUCTS}, {clock}"]["max"] > 1
 
 
 def test_hyper_cleaning_finds_what_it_starts(monkeypatch, tmp_path):
@@ -104,6 +106,12 @@ def test_iterations_are_compared_within_their_repetition(monkeypatch):
     }  # fmt: skip
     assert found["GT messages / SE messages"]["median"] == 1.0
     assert found["se shared, ms"]["median"] == 20.0
+
+
+def test_the_job_does_what_iterations_are_compared_of(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    simulated = {"one thread", "two threads"}
+    assert used(benchmark("iteration")) - simulated <= set(benchmark("in_mpi").VARIANTS)
 
 
 def used(module):

@@ -6,7 +6,7 @@ from together import complaints
 
 from sundsbo_mpi.diagnosis.health import MOST_SKIPS, Health, NotFiniteError, Trouble
 from sundsbo_mpi.errors import DivergedError
-from sundsbo_mpi.ranks.control import GO_ON, SAVE, Stop
+from sundsbo_mpi.ranks.control import GO_ON, SAVE, Stop, stop_in
 
 VARIABLES = ("x", "y", "theta")
 BIG = float(torch.finfo(torch.float32).max)
@@ -90,6 +90,11 @@ def test_words_about_something_else_blame_nobody(word):
     health = Health(0, 4, VARIABLES)
     health.judge(word)
     assert health.found(word) is None
+
+
+def test_words_to_stop_are_told_from_all_others():
+    assert [stop_in(word) for word in Stop] == list(Stop)
+    assert {stop_in(word) for word in (GO_ON, SAVE, min(Stop) - 1, 0)} == {None}
 
 
 def test_the_error_carries_what_was_found():

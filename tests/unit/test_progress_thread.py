@@ -58,7 +58,7 @@ def test_it_works_inside_the_block_only(begin):
             moving.wait_for(moving.calls + 2)
         assert not moving.inside
         seen = moving.calls
-        time.sleep(1e-3)
+        time.sleep(1.5 * module.LONGEST_PAUSE)
         assert moving.calls == seen
 
 
@@ -82,8 +82,8 @@ def test_blocks_that_are_over_at_once_do_no_harm(begin):
         assert not moving.inside
 
 
-def test_pauses_are_a_share_of_the_last_block_within_bounds(begin, monkeypatch):
-    now, slept = 0.0, []
+def test_pauses_are_a_share_of_the_block_so_far_within_bounds(begin, monkeypatch):
+    now, slept = 5.0, []
 
     def sleep(seconds):
         slept.append(seconds)
@@ -92,13 +92,12 @@ def test_pauses_are_a_share_of_the_last_block_within_bounds(begin, monkeypatch):
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now, sleep=sleep))
     moving = Moving()
     progress = begin(moving)
-    for lasted, pause in ((0.0, 1e-4), (0.016, 1e-3), (0.032, 2e-3), (10.0, 4e-3), (1e-4, 1e-4)):
+    for _ in range(2):
         with progress:
-            now += lasted
-        with progress:
-            moving.wait_for(moving.calls + 3)
-            assert slept[-1] == pytest.approx(pause)
-            now += lasted
+            for passed, pause in ((0, 1e-4), (4e-3, 1e-3), (4e-3, 2e-3), (10, 4e-3)):
+                now += passed
+                moving.wait_for(moving.calls + 3)
+                assert slept[-1] == pytest.approx(pause)
 
 
 def test_what_goes_wrong_is_raised_where_the_block_ends(begin):

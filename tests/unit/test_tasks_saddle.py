@@ -85,11 +85,11 @@ def test_an_agent_moves_its_own_entries_of_x_alone():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-40, 1e-17, 2e-3, 0.5, 1.0, 40.0])
-@pytest.mark.parametrize("gamma", [1e-9, 5e-3, 0.3, 1.0, 70.0, 1e12, 1e300, math.inf])
+@pytest.mark.parametrize("gamma", [1e-9, 5e-3, 0.3, 1.0, 1.5, 70.0, 1e12, 1e300, math.inf])
 @pytest.mark.parametrize("apart", [0.0, 1e-6, 1.0])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_ridge_and_proximal_term_together(ridge, gamma, apart, dtype):
-    """To the rounding of each of the two terms, however much larger the other one is."""
+    """To the rounding of each of the two terms, or of the numbers that a dtype has beside 0."""
     rng = torch.Generator().manual_seed(1)
     y, shift = torch.randn(2, 50, generator=rng, dtype=dtype)
     theta = y + apart * shift

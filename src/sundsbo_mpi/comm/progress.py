@@ -13,10 +13,11 @@ from typing import Self
 
 from sundsbo_mpi.errors import UsageError
 
-LOOKS = 16
-"""In a block as long as the last one: where cores are scarce, each takes of what it runs beside."""
+SHARE = 0.25
+"""Of the time since the block began, a pause; where cores are scarce, every look takes time from
+what it runs beside."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 1e-4, 4e-3
-"""Seconds between looks.  TCP buffers some MB, which a fast link has sent within the longest."""
+"""Seconds.  Longer pauses would let a fast link idle: TCP's buffers of some MB are sent by then."""
 
 
 def threads_may_take_turns() -> bool:
@@ -42,7 +43,7 @@ def require_overlap(overlap: str) -> None:
 class Progress:
     """``with progress: ...`` calls ``move`` every so often beside the block, until it returns True.
 
-    The longer the last block was, the longer the pauses between the calls.
+    The longer the block goes on, the longer the pauses between the calls.
 
     MPI must allow calls from any one thread at a time (``MPI.THREAD_SERIALIZED``): the block makes
     none, and none is under way any more when it ends.
@@ -57,7 +58,7 @@ class Progress:
         self._calling = threading.Lock()
         self._error: BaseException | None = None
         self._closed = False
-        self._pause, self._began = SHORTEST_PAUSE, 0.0
+        self._began = 0.0
         # A daemon: whatever ends the program need not wait for a thread that only waits itself.
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
         self._thread.start()
@@ -71,8 +72,6 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         """Let the thread rest; raise what it met."""
         self._wanted.clear()
-        wished = (time.perf_counter() - self._began) / LOOKS
-        self._pause = min(max(wished, SHORTEST_PAUSE), LONGEST_PAUSE)
         with self._calling:
             error, self._error = self._error, None
         if error is not None:
@@ -93,7 +92,8 @@ class Progress:
                 # Looked at again: the block may have ended between the wait and the lock.
                 if self._wanted.is_set() and self._finished():
                     self._wanted.clear()
-            time.sleep(self._pause)
+            wished = SHARE * (time.perf_counter() - self._began)
+            time.sleep(min(max(wished, SHORTEST_PAUSE), LONGEST_PAUSE))
 
     def _finished(self) -> bool:
         try:

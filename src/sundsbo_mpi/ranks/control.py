@@ -49,6 +49,7 @@ class Stop(IntEnum):
 
 
 STOPS = range(min(Stop), max(Stop) + 1)
+"""All of them: they lie side by side."""
 
 
 def stop_in(word: int) -> Stop | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 FAINT = 1e-20
-"""Of 1 / gamma: a smaller ridge would make numbers too large for float32 of what it is beside."""
+"""Of 1 / gamma: with a smaller ridge r, 1 / (gamma r) could be too large for float32."""
 
 
 class Scaled(NamedTuple):
@@ -35,10 +35,12 @@ def ridge_and_proximal(
 
     As lines through y and theta they take one pass each: r (y + t (theta - y)) with t = a / r, and
     the same from theta.  Where theta is close to y their difference is exact, however large t is.
+    Where r is too small for that, or 0, they are a (theta - y + (r / a) y), and the same at theta.
     """
     a = 1 / gamma
     if ridge <= a * FAINT:
-        away, share = theta - y, ridge / a if ridge else 0.0
+        share = ridge / a if ridge else 0.0  # both are 0 where gamma is infinite
+        away = theta - y
         return Scaled(away.add(y, alpha=share), a), Scaled(away.add_(theta, alpha=share), a)
     t = a / ridge
     return Scaled(y.lerp(theta, t), ridge), Scaled(theta.lerp(y, -t), ridge)

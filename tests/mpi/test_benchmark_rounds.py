@@ -1,0 +1,66 @@
+"""What the benchmarks set the program beside does what it is said to do."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from networks import dense
+
+from sundsbo_mpi.agent import Position
+from sundsbo_mpi.topology import Weights
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+
+
+def test_windows_average_what_is_new_in_every_round(comm):
+    from windows import Windows
+
+    W = dense("ring", comm.size)
+    length, rounds = 1003, 7
+    drawn = torch.from_numpy(np.random.default_rng(1).random((rounds, comm.size, length))).float()
+    sent = iter(drawn[:, comm.rank])
+    links = Weights(W, "test").links(comm.rank, 0)
+    by_hand = Windows(comm, links, length, lambda slot: slot.copy_(next(sent)))
+    for each in drawn:
+        mean = torch.from_numpy(W[comm.rank]).float() @ each
+        torch.testing.assert_close(by_hand.average(), mean)
+    by_hand.close()
+
+
+def test_plain_sockets_carry_every_byte_both_ways(comm):
+    from plain_sockets import BYTE, PlainSockets
+
+    size, done = 3_000_001, []
+    sources = Weights(dense("ring", comm.size), "test").links(comm.rank, 0).sources
+    sockets = PlainSockets(comm, "127.0.0.1", sources, size)
+    assert len(sockets.received) == len(sources)
+    for _ in range(2):
+        for received in sockets.received:
+            received[:] = bytes(size)
+        comm.Barrier()
+        sockets.beside(lambda: done.append(1))
+        assert all(received == BYTE * size for received in sockets.received)
+    assert len(done) == 2
+    comm.Barrier()
+    sockets.close()
+
+
+def test_gradients_and_steps_are_those_of_an_agent_that_hears_nothing(comm):
+    import in_mpi
+    from workload import PAYLOAD
+
+    one, other = (in_mpi.agent(comm, name, 3) for name in (in_mpi.APART, "se alone"))
+    begin = Position(0, *one.algorithm.start(one.task))
+    apart = in_mpi.work(in_mpi.APART, one, begin)()
+    alone = in_mpi.work("se alone", other, begin)().w
+    assert sum(v.numel() for v in apart.values()) == PAYLOAD
+    for name, v in alone.items():
+        assert torch.equal(apart[name], v)
+    for each in (one, other):
+        each.close()
