@@ -4,7 +4,8 @@
 
 Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
 agent in it: the mean over the agents, of a block of iterations that all begin together.  "Apart"
-are SE's gradients and steps and nothing else, what as many processes need at least.  The
+are SE's gradients and steps and nothing else, what as many processes need at least; "by hand" and
+"twice" are SE over another network, see there.  The
 variants take turns, TURNS of them; the figures are means over their turns.
 """
 
@@ -21,6 +22,7 @@ import click
 import numpy as np
 import torch
 from mpi4py import MPI
+from windows import Windows
 from workload import TURNS, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.agent import Agent, Observer, Position
@@ -34,16 +36,6 @@ from sundsbo_mpi.ranks.control import Control
 
 if TYPE_CHECKING:
     from sundsbo_mpi.composition.estimators import Variables
-
-APART = "se apart"
-VARIANTS = {
-    "se shared": ("sun-dsbo-se", "shared"),
-    "se messages": ("sun-dsbo-se", "persistent"),
-    "se alone": ("sun-dsbo-se", None),
-    APART: ("sun-dsbo-se", None),
-    "gt shared": ("sun-dsbo-gt", "shared"),
-    "gt messages": ("sun-dsbo-gt", "persistent"),
-}
 
 
 class Alone(Gossip):
@@ -61,15 +53,63 @@ class Alone(Gossip):
         return self._kept
 
 
+class ByHand(Gossip):
+    """Rounds over ``Windows``, with nothing of the program's transports."""
+
+    def post(self, outgoing: Outgoing) -> None:
+        """Keep what is to be written, and make the windows for the first one."""
+        self._outgoing = outgoing
+        if not hasattr(self, "_windows"):
+            lengths, comm = outgoing.lengths, MPI.COMM_WORLD
+            links = ring(comm.size).links(comm.rank, 0)
+            self._windows = Windows(comm, links, sum(lengths), self._write)
+
+    def _write(self, slot: torch.Tensor) -> None:
+        self._outgoing.write(slot.split_with_sizes(self._outgoing.lengths))
+
+    def collect(self) -> tuple[torch.Tensor, ...]:
+        """Write, exchange and average."""
+        return self._windows.average().split_with_sizes(self._outgoing.lengths)
+
+    def close(self) -> None:
+        """Take the windows away as well."""
+        if hasattr(self, "_windows"):
+            self._windows.close()
+        super().close()
+
+
+class Twice(Gossip):
+    """Averages the average once more: what a method of two rounds needs at least."""
+
+    def collect(self) -> tuple[torch.Tensor, ...]:
+        """Do a second round."""
+        self.post(Outgoing(super().collect()))
+        return super().collect()
+
+
+APART = "se apart"
+VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
+    "se shared": ("sun-dsbo-se", "shared", Gossip),
+    "se messages": ("sun-dsbo-se", "persistent", Gossip),
+    "se alone": ("sun-dsbo-se", "persistent", Alone),
+    APART: ("sun-dsbo-se", "persistent", Alone),
+    "se by hand": ("sun-dsbo-se", "persistent", ByHand),
+    "se twice shared": ("sun-dsbo-se", "shared", Twice),
+    "se twice messages": ("sun-dsbo-se", "persistent", Twice),
+    "gt shared": ("sun-dsbo-gt", "shared", Gossip),
+    "gt messages": ("sun-dsbo-gt", "persistent", Gossip),
+}
+"""A method, its transport, and what does its rounds."""
+
+
 def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
     """Build this rank's agent for a variant."""
-    method, transport = VARIANTS[name]
+    method, transport, network = VARIANTS[name]
     tally, clock = Tally(comm), Clock()
-    network = Gossip if transport else Alone
     return Agent(
         task=task(comm.rank),
         algorithm=algorithm(method, comm.size, iterations),
-        gossip=network(comm, ring(comm.size), clock, Wires(transport or "persistent")),
+        gossip=network(comm, ring(comm.size), clock, Wires(transport)),
         tally=tally,
         control=Control(tally),
         clock=clock,

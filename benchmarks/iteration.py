@@ -3,10 +3,11 @@
     python benchmarks/iteration.py [--repeats 7] [--iterations 40]
 
 Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
-shared memory and over messages, SE without messages, its gradients and steps alone, and GT over
-both; (b) a simulation of the same ten agents in one process with the same gradients, which mixes
-as well, with one and with two threads, as many iterations as the job does of each.  Prints the
-ratios of each repetition's seconds per iteration: median and spread, as JSON and as a table.
+shared memory, over messages and by hand (``windows.py``), without messages, its gradients and steps
+alone, with every round done twice, and GT; (b) a simulation of the same ten agents in one process
+with the same gradients, which mixes as well, with one and with two threads, as many iterations as
+the job does of each.  Prints the ratios of each repetition's seconds per iteration: median and
+spread, as JSON and as a table.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ RATIOS = {
     "gradients and steps in ten processes / one process, one thread": ("se apart", "one thread"),
     "SE shared / gradients and steps in ten processes": ("se shared", "se apart"),
     "SE shared / SE without exchange": ("se shared", "se alone"),
+    "SE over windows by hand / SE without exchange": ("se by hand", "se alone"),
     "SE messages / SE without exchange": ("se messages", "se alone"),
     "GT shared / SE shared": ("gt shared", "se shared"),
+    "SE of two rounds / SE, shared": ("se twice shared", "se shared"),
     "GT messages / SE messages": ("gt messages", "se messages"),
+    "SE of two rounds / SE, messages": ("se twice messages", "se messages"),
 }
 
 

@@ -64,3 +64,21 @@ def test_gradients_and_steps_are_those_of_an_agent_that_hears_nothing(comm):
         assert torch.equal(apart[name], v)
     for each in (one, other):
         each.close()
+
+
+def test_rounds_by_hand_are_those_of_the_program_and_two_are_one_with_the_square(comm):
+    import in_mpi
+
+    def moved(name, rounds):
+        one = in_mpi.agent(comm, name, rounds)
+        sent = tuple(torch.full((n,), float(comm.rank + n)) for n in (5, 3))
+        for _ in range(rounds):
+            sent = one.gossip.average(sent)
+        one.close()
+        return sent
+
+    for by_hand, program in zip(moved("se by hand", 3), moved("se messages", 3), strict=True):
+        assert torch.equal(by_hand, program)
+    for name in ("shared", "messages"):
+        for twice, once in zip(moved(f"se twice {name}", 1), moved(f"se {name}", 2), strict=True):
+            assert torch.equal(twice, once)
