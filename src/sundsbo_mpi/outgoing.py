@@ -27,21 +27,40 @@ class Difference:
     """The vector a - c b, computed when it is written and where: into the message itself.
 
     To compute it first and copy it then would move the vector through memory once more in every
-    round.  Both tensors are flat, of one length, dtype and device.
+    round.  All tensors are flat, of one length, dtype and device; a may be such a vector itself,
+    and with c = -1 it is a sum.
     """
 
-    a: Tensor
+    a: Part
     c: float
     b: Tensor
 
     @property
     def tensor(self) -> Tensor:
         """The vector by itself."""
-        return self.a.sub(self.b, alpha=self.c)
+        return _vector(self.a).sub(self.b, alpha=self.c)
+
+    def write(self, place: Tensor) -> None:
+        """Compute it there."""
+        import torch
+
+        if isinstance(self.a, Difference):
+            self.a.write(place)
+            place.sub_(self.b, alpha=self.c)
+        else:
+            torch.sub(self.a, self.b, alpha=self.c, out=place)
 
 
 Part: TypeAlias = "Tensor | Difference"
 """A vector that is sent."""
+
+
+def _vector(part: Part) -> Tensor:
+    return part.tensor if isinstance(part, Difference) else part
+
+
+def _like(part: Part) -> Tensor:
+    return part.b if isinstance(part, Difference) else part
 
 
 class Outgoing(NamedTuple):
@@ -59,25 +78,22 @@ class Outgoing(NamedTuple):
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """The parts, computed if they are not yet."""
-        return tuple(v.tensor if isinstance(v, Difference) else v for v in self.parts)
+        return tuple(_vector(v) for v in self.parts)
 
     @property
     def like(self) -> Tensor:
         """A tensor of the message's dtype and device."""
-        first = self.parts[0]
-        return first.a if isinstance(first, Difference) else first
+        return _like(self.parts[0])
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many numbers every part has."""
-        return tuple([(v.a if isinstance(v, Difference) else v).numel() for v in self.parts])
+        return tuple([_like(v).numel() for v in self.parts])
 
     def write(self, places: Sequence[Tensor]) -> None:
         """Write every part into a tensor of its length."""
-        import torch
-
         for v, place in zip(self.parts, places, strict=True):
             if isinstance(v, Difference):
-                torch.sub(v.a, v.b, alpha=v.c, out=place)
+                v.write(place)
             else:
                 place.copy_(v)

@@ -16,12 +16,13 @@ def vectors(count, length, dtype):
 def test_a_difference_in_a_message_is_the_one_by_itself_bit_for_bit(dtype, c, offset):
     """Wherever in the message it begins, also where no vector register would."""
     for length in (1, 7, 64, 1001, 50_003):
-        a, b = vectors(2, length, dtype)
+        a, b, v = vectors(3, length, dtype)
         first = vectors(1, offset, dtype)[0]
-        outgoing = Outgoing((first, Difference(a, c, b), a))
-        message = torch.full((offset + 2 * length,), float("nan"), dtype=dtype)
+        outgoing = Outgoing((first, Difference(a, c, b), Difference(Difference(a, -1, b), c, v), a))
+        message = torch.full((offset + 3 * length,), float("nan"), dtype=dtype)
         outgoing.write(message.split_with_sizes(outgoing.lengths))
-        assert torch.equal(message, torch.cat((first, a.sub(b, alpha=c), a)))
+        expected = first, a.sub(b, alpha=c), (a + b).sub(v, alpha=c), a
+        assert torch.equal(message, torch.cat(expected))
         assert torch.equal(message, torch.cat(outgoing.tensors))
 
 
@@ -29,13 +30,15 @@ def test_the_shape_of_a_message_is_known_before_it_is_computed():
     a, b = vectors(2, 5, torch.float64)
     outgoing = Outgoing((Difference(a, 0.5, b), torch.zeros(2, dtype=torch.float64)))
     assert outgoing.lengths == (5, 2)
-    assert outgoing.like is a
+    assert any(outgoing.like is v for v in (a, b))
+    nested = Outgoing((Difference(Difference(a, 1, b), 1, b),))
+    assert (nested.lengths, nested.like.dtype) == ((5,), torch.float64)
     assert Outgoing((b,)).like is b
 
 
 def test_what_is_sent_is_left_as_it_was():
-    a, b = vectors(2, 9, torch.float32)
-    kept = a.clone(), b.clone()
-    Outgoing((Difference(a, 2.0, b),)).write([torch.empty(9)])
-    assert torch.equal(a, kept[0])
-    assert torch.equal(b, kept[1])
+    sent = vectors(3, 9, torch.float32)
+    kept = sent.clone()
+    a, b, v = sent
+    Outgoing((Difference(Difference(a, 2.0, b), 1, v),)).write([torch.empty(9)])
+    assert torch.equal(sent, kept)

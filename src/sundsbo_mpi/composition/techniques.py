@@ -133,7 +133,7 @@ def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W (◇^k - λ^k D^k);  D^{-1} = D̂^{-1} = 0.
     """
     D_hat = gradient()
-    D = yield Difference(m.D + D_hat, 1, m.D_hat)
+    D = yield Difference(Difference(m.D, -1, D_hat), 1, m.D_hat)  # m.D + D_hat - m.D_hat
     s = yield Difference(s, lam, D)
     return s, Tracking(D, D_hat)
 
@@ -146,7 +146,7 @@ def semi_gt_step(
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
     """
     D_hat = gradient()
-    D, s_bar = yield Difference(m.D + D_hat, 1, m.D_hat), s
+    D, s_bar = yield Difference(Difference(m.D, -1, D_hat), 1, m.D_hat), s  # as in gt_step
     return s_bar.sub(D, alpha=lam), Tracking(D, D_hat)
 
 
@@ -191,7 +191,7 @@ def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[
         2. The scaled directions are differenced, as in ``extra_step``.
     """
     lam_D_hat = lam * gradient()
-    s_next = yield Difference(2 * s - m.s, 1, lam_D_hat - m.lam_D_hat)
+    s_next = yield Difference(Difference(2 * s, 1, m.s), 1, lam_D_hat - m.lam_D_hat)
     return s_next, Diffused(s, lam_D_hat)
 
 
