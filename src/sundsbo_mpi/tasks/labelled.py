@@ -35,28 +35,24 @@ class Batch(NamedTuple):
     """Where each training sample stands in the agent's shard, (b,)."""
 
     @property
-    def _b(self) -> int:
-        return self.train_places.shape[0]  # len of a tensor takes torch ten times as long
-
-    @property
     def train_inputs(self) -> Tensor:
         """Shape (b, features)."""
-        return self.inputs[: self._b]
+        return self.inputs[: len(self.train_places)]
 
     @property
     def train_labels(self) -> Tensor:
         """Shape (b,)."""
-        return self.labels[: self._b]
+        return self.labels[: len(self.train_places)]
 
     @property
     def validation_inputs(self) -> Tensor:
         """Shape (c, features)."""
-        return self.inputs[self._b :]
+        return self.inputs[len(self.train_places) :]
 
     @property
     def validation_labels(self) -> Tensor:
         """Shape (c,)."""
-        return self.labels[self._b :]
+        return self.labels[len(self.train_places) :]
 
 
 class LabelledTask(ABC):

@@ -92,7 +92,7 @@ class MLP(Layers):
         def pull(slopes: Tensor, onto: Scaled | None = None) -> Tensor:
             # With beta = 0 what is there before counts for nothing, not even NaN.
             flat, beta = onto or Scaled(torch.empty_like(parameters), 0.0)
-            ones = slopes.new_ones(slopes.shape[0])
+            ones = slopes.new_ones(len(slopes))
             for place, (weight, bias) in reversed(tuple(enumerate(self.cut(flat)))):
                 by_unit = slopes.t()
                 weight.addmm_(by_unit, values[place], beta=beta)

@@ -73,8 +73,7 @@ def saddle_slopes(
         mu: Weight of f.
         weights: Of the training samples, (b,).
     """
-    b = weights.shape[0]
-    c = logits.shape[0] - b
+    b, c = len(weights), len(logits) - len(weights)
     losses, slopes = _cross_entropies(
         torch.cat([logits, logits_theta]), torch.cat([batch.labels, batch.train_labels])
     )
