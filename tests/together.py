@@ -39,9 +39,11 @@ class ThreadTally:
     def mean(self, values):
         return self.total(values) / self.agents
 
-    def smallest_soon(self, value):
-        found = min(self.everyone(value))
-        return lambda: found
+    def smallest(self, value):
+        return min(self.everyone(value))
+
+    def words(self):
+        return ThreadWords(self)
 
     def stack(self, values):
         rows = self.everyone(np.array(values, dtype=np.float64))
@@ -59,6 +61,22 @@ class ThreadTally:
 
     def spread(self, values):
         values[:] = self.everyone(values.copy())[0]
+
+
+class ThreadWords:
+    """The words of the agents of a ``ThreadTally``."""
+
+    def __init__(self, tally):
+        self._tally = tally
+
+    def start(self, word):
+        self._smallest = self._tally.smallest(word)
+
+    def finish(self):
+        return self._smallest
+
+    def close(self):
+        pass
 
 
 def together(agents, work):

@@ -134,16 +134,17 @@ class Agent:
             at = begin
             observer.stand(at)
         number, agents = self.numbered or (self.tally.agent, self.tally.agents)
-        health = Health(number, agents, tuple(at.state.D_hat | at.w))
+        health = Health(number, agents, tuple(at.state.memory | at.w))
         while at.done < self.iterations:
+            at = reached = self._onward(at)
             due = self.evaluates(at.done + 1) or observer.wants_saving(at.done + 1)
             reached = self._iterate(at, health)
             if health.word == GO_ON:
-                observer.stand(reached)
+                observer.stand(self._onward(reached))
             observer.advance(reached.done)
             agreed = self._agree(health, reached, due)
             at = self._judged(health, agreed, at, reached, observer)
-            observer.stand(at)
+            observer.stand(self._onward(at))
             stop = stop_in(agreed)
             self._look_back(observer, at, wanted=agreed == SAVE, stopping=stop is not None)
             if stop is not None and at.done < self.iterations:
@@ -159,6 +160,14 @@ class Agent:
         with self.clock("gradient"):
             health.note_direction(k, state.D_hat)
         return Position(k + 1, w, state, at.w)
+
+    def _onward(self, at: Position) -> Position:
+        """Return what an iteration goes on from, without what only tells of the last one.
+
+        The next iteration's vectors find room where those were, and the fewer places agents on one
+        node touch in turn, the more of them its cache holds.  What may be undone stays whole.
+        """
+        return at if self.skipping else Position(at.done, at.w, at.state._replace(D_hat={}))
 
     def evaluates(self, done: int) -> bool:
         """Whether an evaluation belongs after so many iterations."""
@@ -222,4 +231,5 @@ class Agent:
         """Cut the links to the other agents; collective."""
         if self.progress is not None:
             self.progress.close()
+        self.control.close()
         self.gossip.close()

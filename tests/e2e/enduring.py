@@ -104,7 +104,7 @@ class Run:
             self.doom.meet("recovering", recovery)
         weights, bridges = self.mixing, ()
         if recovery:
-            found = -here.tally.smallest_soon(-self.done)()
+            found = -here.tally.smallest(-self.done)
             self.done, self.state = found, self.algorithm.anew(self.w, self.state)
             fits = partial(is_safe, self.algorithm)
             weights, bridges = remaining(self.mixing, here.agents, fits)

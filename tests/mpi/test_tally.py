@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sundsbo_mpi.comm import tally as tallying
+from sundsbo_mpi.comm import words as wording
 from sundsbo_mpi.comm.agreement import deal
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.waiting import PATIENT, Watchful
@@ -27,25 +27,38 @@ def test_sums_and_means_are_in_double_precision(comm, tally):
     assert single[0] == np.float32((1 + 2.0**-20) * comm.rank)
 
 
-@pytest.fixture(params=["few agents", "many agents"])
-def crowd(request, monkeypatch):
-    """Few agents tell each other; of many MPI finds the smallest."""
-    monkeypatch.setattr(tallying, "FEW", 0 if request.param == "many agents" else 1000)
-
-
-@pytest.mark.usefixtures("crowd")
 def test_the_smallest_of_large_integers_is_exact(comm, tally):
-    finish = tally.smallest_soon(2**62 - comm.rank)
-    assert finish() == 2**62 - comm.size + 1
+    assert tally.smallest(2**62 - comm.rank) == 2**62 - comm.size + 1
 
 
-@pytest.mark.usefixtures("crowd")
-def test_the_smallest_integer_is_found_while_agents_do_other_things_together(comm, tally):
+@pytest.fixture(params=["few agents", "many agents"])
+def words(tally, request, monkeypatch):
+    """Few agents tell each other; of many MPI finds the smallest."""
+    monkeypatch.setattr(wording, "FEW", 0 if request.param == "many agents" else 1000)
+    found = tally.words()
+    yield found
+    found.close()
+
+
+def test_the_smallest_of_large_words_is_exact(comm, words):
+    words.start(2**62 - comm.rank)
+    assert words.finish() == 2**62 - comm.size + 1
+
+
+def test_the_smallest_word_is_found_while_agents_do_other_things_together(comm, tally, words):
     for k in range(5):
-        finish = tally.smallest_soon((comm.rank - k) % comm.size)
+        words.start((comm.rank - k) % comm.size - k)
         assert tally.total(np.ones(1)) == comm.size
         comm.Barrier()
-        assert finish() == 0
+        assert words.finish() == -k
+
+
+def test_no_word_is_taken_for_another_turn_s_however_far_agents_are_ahead(comm, words):
+    for k in range(200):
+        words.start(k if comm.rank == k % comm.size else 10**6)
+        if comm.rank == k % 3:
+            time.sleep(1e-3)
+        assert words.finish() == k
 
 
 def test_rank_0_gets_rows_in_order_of_the_agents(comm, tally):

@@ -1,6 +1,7 @@
 """The life of an agent without a network: the loop, and how all agents end it together."""
 
 import math
+import weakref
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -38,7 +39,8 @@ class Alone:
         self.posted = outgoing.tensors
 
     def collect(self):
-        return tuple(v.clone() for v in self.posted)
+        posted, self.posted = self.posted, None
+        return tuple(v.clone() for v in posted)
 
 
 class Counter:
@@ -94,6 +96,36 @@ def test_it_evaluates_at_zero_every_so_often_and_at_the_end(iterations, eval_eve
         assert before is None or float(before["x"][0]) == done
         assert state.memory == ({"k": done - 1} if done else {})
     assert float(end.w["x"][0]) == 1.0 + iterations
+
+
+class Leaving(Counter):
+    """Counts, at the beginning of a step, what is left of the vectors of earlier iterations."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self._made = [], []
+
+    def step(self, task, k, w, state):
+        self.left.append(sum(one() is not None for one in self._made))
+        self._made += map(weakref.ref, w.values())
+        w, state = yield from super().step(task, k, w, state)
+        self._made += map(weakref.ref, state.D_hat.values())
+        return w, state
+
+
+@pytest.mark.parametrize("skipping", [False, True])
+def test_an_iteration_finds_the_room_of_the_last_one_s_directions_and_older_points(skipping):
+    counter = Leaving()
+
+    def work(tally):
+        one = replace(agent(tally, 6, 2), algorithm=counter, skipping=skipping)
+        return one.run(Observer())
+
+    together(1, work)
+    if skipping:
+        assert max(counter.left) >= 2 * len(VARIABLES), "an iteration can be undone with all it had"
+    else:
+        assert counter.left == [0] * 6
 
 
 def test_answer_hands_the_averages_back_and_returns_what_the_step_returns():

@@ -24,7 +24,7 @@ def judge(*notes, agents=4):
         for who, k, w in notes:
             if who == tally.agent:
                 health.note_direction(k, w)
-        health.judge(tally.smallest_soon(health.word)())
+        health.judge(tally.smallest(health.word))
 
     return complaints(agents, work, DivergedError)
 
@@ -53,7 +53,7 @@ def judge_points(direction, point):
             health.note_direction(direction, variables(y=nan))
         if tally.agent == 0:
             health.note_point(point, variables(x=nan))
-        health.judge(tally.smallest_soon(health.word)())
+        health.judge(tally.smallest(health.word))
 
     return complaints(4, work, DivergedError)[0]
 

@@ -66,7 +66,7 @@ def _warm_up(case: Case, tally: Tally) -> int:
     while True:
         tally.barrier()
         seconds, _ = _timed(case, batch)
-        quick = tally.smallest_soon(int(batch * seconds < BATCH_SECONDS))()
+        quick = tally.smallest(int(batch * seconds < BATCH_SECONDS))
         if not quick or batch >= LARGEST_BATCH:
             return batch
         batch *= 2

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
 from sundsbo_mpi.comm.waiting import PATIENT, Waiting
+from sundsbo_mpi.comm.words import Words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FEW = 32
-"""Agents that tell each other a word directly.  In Open MPI 5 that is one step from all to all,
-long over when the word is wanted, where a reduction takes several, each begun only in somebody's
-next call.  The messages grow as the square of the agents: 64 on two cores gained nothing."""
 SETTLED_AFTER = 8
 """Sums; MPICH 5 was seen to change after the fourth."""
 
 
 class Tally:
-    """Collective sums, gathers and agreements over all agents; every method is collective.
+    """Collective sums, gathers and agreements over all agents.
+
+    Every method is collective, but for ``words``.
 
     Args:
         comm: A communicator with one rank per agent.
@@ -62,22 +61,15 @@ class Tally:
         """Wait until all agents have come here."""
         self._do("Barrier")
 
-    def smallest_soon(self, value: int) -> Callable[[], int]:
-        """Start to find the smallest of the agents' integers; what is returned waits for it."""
-        few = self.agents <= FEW
-        # One array, kept by what is returned: mpi4py alone would let go of the part that is sent.
-        words = np.full(1 + (self.agents if few else 1), value, dtype=np.int64)
-        if few:
-            request = self._comm.Iallgather(words[:1], words[1:])
-        else:
-            request = self._comm.Iallreduce(words[:1], words[1:], MPI.MIN)
-        self._waiting.keep(request)
+    def smallest(self, value: int) -> int:
+        """Return the smallest of the agents' integers."""
+        found = np.array([value], dtype=np.int64)
+        self._do("Allreduce", MPI.IN_PLACE, found, MPI.MIN)
+        return int(found[0])
 
-        def finish() -> int:
-            self._waiting.all([request])
-            return int(words.min())
-
-        return finish
+    def words(self) -> Words:
+        """Return what finds the smallest of their integers again and again; local."""
+        return Words(self._comm, self._waiting)
 
     def stack(self, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return, on rank 0, the agents' equally long arrays as rows."""

@@ -27,7 +27,7 @@ class State(NamedTuple):
     memory: dict[str, Any]
     """Memory of each variable's technique."""
     D_hat: Variables
-    """D̂^k of the iteration just done; zero before the first."""
+    """D̂^k of the iteration just done; zero before the first, and empty once the agent goes on."""
 
 
 class Oracles(NamedTuple):

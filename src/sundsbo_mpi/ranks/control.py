@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sundsbo_mpi.comm.tally import Tally
+    from sundsbo_mpi.comm.words import Words
 
 GO_ON = 2**62
 SAVE = GO_ON - 1
@@ -74,13 +74,14 @@ class Control:
         self.saving = 0.0
         """Seconds that the slowest checkpoint took."""
         self._asked: int = GO_ON
-        self._finish: Callable[[], int] | None = None
+        self._exchange: Words | None = None  # planned for the first word
+        self._under_way = False
         self.words = 0
         """How many this agent has sent; each has WORD_BYTES bytes."""
 
     def regroup(self, tally: Tally) -> None:
         """Speak with these from now on; what was said to others last is void."""
-        self._tally, self._finish = tally, None
+        self._tally, self._exchange, self._under_way = tally, None, False
 
     def ask(self, reason: Stop) -> None:
         """Ask all agents to stop, from the next word on; local."""
@@ -92,7 +93,10 @@ class Control:
         if now >= self._deadline - RESERVE * self.saving:
             self.ask(Stop.WALLTIME)
         wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
-        self._finish = self._tally.smallest_soon(min(word, self._asked, wish))
+        if self._exchange is None:
+            self._exchange = self._tally.words()
+        self._exchange.start(min(word, self._asked, wish))
+        self._under_way = True
         self.words += 1
 
     def note_saved(self, seconds: float) -> None:
@@ -102,7 +106,12 @@ class Control:
 
     def finish(self) -> int:
         """Return the smallest of the words sent last, or GO_ON before the first.  Collective."""
-        if self._finish is None:
+        if self._exchange is None or not self._under_way:
             return GO_ON
-        agreed, self._finish = self._finish(), None
-        return agreed
+        self._under_way = False
+        return self._exchange.finish()
+
+    def close(self) -> None:
+        """Let go of what was planned, once there is no more to say; local."""
+        if self._exchange is not None:
+            self._exchange.close()

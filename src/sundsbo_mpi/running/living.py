@@ -177,7 +177,7 @@ class Run:
             raise AgreedError(f"{were_lost(lost)} before the first evaluation: run again.")
         assert self._at is not None
         self._path = known[0]
-        done = -tally.smallest_soon(-self._at.done)()
+        done = -tally.smallest(-self._at.done)
         sentence = (
             f"{were_lost(lost)} after {done} iterations: {len(agents)} go on over weights with rho "
             f"{prepared.weights.rho_text}"
