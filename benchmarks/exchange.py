@@ -23,6 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 
 import click
@@ -133,9 +134,9 @@ def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> 
         for name, filling in filled.items()
     }
     filling = step if stepping else copy
-    by_hand = Windows(comm, weights.links(comm.rank, 0), length, filling(length))
+    by_hand = Windows(comm, weights.links(comm.rank, 0), length)
     to_close.callback(by_hand.close)
-    found[f"windows {size} {what}"] = by_hand.average
+    found[f"windows {size} {what}"] = partial(by_hand.average, filling(length))
     for name, transport in TRANSPORTS.items():
         gossip = Gossip(comm, weights, Clock(), Wires(transport))
         to_close.callback(gossip.close)

@@ -4,9 +4,9 @@
 
 Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
 agent in it: the mean over the agents, of a block of iterations that all begin together.  "Apart"
-are SE's gradients and steps and nothing else, what as many processes need at least; "by hand" and
-"twice" are SE over another network, see there.  The
-variants take turns, TURNS of them; the figures are means over their turns.
+are SE's gradients and steps and nothing else, what as many processes need at least; "by hand" are
+loops with nothing of the program but the directions (``by_hand.py``); "twice" is SE that does every
+round twice.  The variants take turns, TURNS of them; the figures are means over their turns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+import by_hand
 import click
 import numpy as np
 import torch
@@ -33,9 +34,6 @@ from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.ranks.control import Control
-
-if TYPE_CHECKING:
-    from sundsbo_mpi.composition.estimators import Variables
 
 
 class Alone(Gossip):
@@ -53,31 +51,6 @@ class Alone(Gossip):
         return self._kept
 
 
-class ByHand(Gossip):
-    """Rounds over ``Windows``, with nothing of the program's transports."""
-
-    def post(self, outgoing: Outgoing) -> None:
-        """Keep what is to be written, and make the windows for the first one."""
-        self._outgoing = outgoing
-        if not hasattr(self, "_windows"):
-            lengths, comm = outgoing.lengths, MPI.COMM_WORLD
-            links = ring(comm.size).links(comm.rank, 0)
-            self._windows = Windows(comm, links, sum(lengths), self._write)
-
-    def _write(self, slot: torch.Tensor) -> None:
-        self._outgoing.write(slot.split_with_sizes(self._outgoing.lengths))
-
-    def collect(self) -> tuple[torch.Tensor, ...]:
-        """Write, exchange and average."""
-        return self._windows.average().split_with_sizes(self._outgoing.lengths)
-
-    def close(self) -> None:
-        """Take the windows away as well."""
-        if hasattr(self, "_windows"):
-            self._windows.close()
-        super().close()
-
-
 class Twice(Gossip):
     """Averages the average once more: what a method of two rounds needs at least."""
 
@@ -88,18 +61,20 @@ class Twice(Gossip):
 
 
 APART = "se apart"
+BY_HAND = {"se by hand": by_hand.se, "gt by hand": by_hand.gt}
 VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
     "se shared": ("sun-dsbo-se", "shared", Gossip),
     "se messages": ("sun-dsbo-se", "persistent", Gossip),
     "se alone": ("sun-dsbo-se", "persistent", Alone),
     APART: ("sun-dsbo-se", "persistent", Alone),
-    "se by hand": ("sun-dsbo-se", "persistent", ByHand),
+    "se by hand": ("sun-dsbo-se", "persistent", Alone),
     "se twice shared": ("sun-dsbo-se", "shared", Twice),
     "se twice messages": ("sun-dsbo-se", "persistent", Twice),
     "gt shared": ("sun-dsbo-gt", "shared", Gossip),
     "gt messages": ("sun-dsbo-gt", "persistent", Gossip),
+    "gt by hand": ("sun-dsbo-gt", "persistent", Alone),
 }
-"""A method, its transport, and what does its rounds."""
+"""A method, its transport, and what does its rounds, in the first iterations at least."""
 
 
 def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
@@ -135,20 +110,17 @@ def warmed(one: Agent) -> Position:
     return standing.at._replace(done=0)
 
 
-def gradients_and_steps(one: Agent, w: Variables) -> Variables:
-    """Do all iterations, with nobody to speak to and nothing to look after; return the last w."""
-    method, own = one.algorithm, one.task
-    for k in range(one.iterations):
-        D = method.direction(own, w, own.sample(k), k)
-        w = {v: s.sub(D[v], alpha=method.step_sizes[v](k)) for v, s in w.items()}
-    return w
-
-
-def work(name: str, one: Agent, begin: Position) -> Callable[[], object]:
+def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callable[[], object]:
     """Return what does all iterations of a variant."""
     if name == APART:
-        return partial(gradients_and_steps, one, begin.w)
-    return partial(one.run, Observer(), begin)
+        return partial(by_hand.apart, one, begin)
+    if name not in BY_HAND:
+        return partial(one.run, Observer(), begin)
+    comm = MPI.COMM_WORLD
+    length = sum(len(v) for v in begin.w.values())
+    windows = Windows(comm, ring(comm.size).links(comm.rank, 0), length)
+    to_close.callback(windows.close)
+    return partial(BY_HAND[name], one, begin, windows)
 
 
 def measure(
@@ -175,11 +147,13 @@ def main(iterations: int, only: tuple[str, ...]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
-    works = {name: work(name, one, warmed(one)) for name, one in agents.items()}
+    to_close = ExitStack()
+    works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
     turns = [
         {name: measure(comm, iterate, iterations) for name, iterate in works.items()}
         for _ in range(TURNS)
     ]
+    to_close.close()
     for one in agents.values():
         one.close()
     found = {}

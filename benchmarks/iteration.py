@@ -2,12 +2,12 @@
 
     python benchmarks/iteration.py [--repeats 7] [--iterations 40]
 
-Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE over
-shared memory, over messages and by hand (``windows.py``), without messages, its gradients and steps
-alone, with every round done twice, and GT; (b) a simulation of the same ten agents in one process
-with the same gradients, which mixes as well, with one and with two threads, as many iterations as
-the job does of each.  Prints the ratios of each repetition's seconds per iteration: median and
-spread, as JSON and as a table.
+Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE and
+GT over shared memory, over messages and by hand (``by_hand.py``), and SE without messages, its
+gradients and steps alone, and with every round done twice; (b) a simulation of the same ten agents
+in one process with the same gradients, which mixes as well, with one and with two threads, as many
+iterations as the job does of each.  Prints the ratios of each repetition's seconds per iteration:
+median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations
@@ -32,11 +32,15 @@ RATIOS = {
     "SE / one process, one thread": ("se shared", "one thread"),
     "SE / one process, two threads": ("se shared", "two threads"),
     "gradients and steps in ten processes / one process, one thread": ("se apart", "one thread"),
-    "SE shared / gradients and steps in ten processes": ("se shared", "se apart"),
+    "SE by hand / one process, one thread": ("se by hand", "one thread"),
+    "SE by hand / one process, two threads": ("se by hand", "two threads"),
+    "SE shared / SE by hand": ("se shared", "se by hand"),
     "SE shared / SE without exchange": ("se shared", "se alone"),
-    "SE over windows by hand / SE without exchange": ("se by hand", "se alone"),
     "SE messages / SE without exchange": ("se messages", "se alone"),
+    "SE by hand / gradients and steps in ten processes": ("se by hand", "se apart"),
     "GT shared / SE shared": ("gt shared", "se shared"),
+    "GT by hand / SE by hand": ("gt by hand", "se by hand"),
+    "GT shared / GT by hand": ("gt shared", "gt by hand"),
     "SE of two rounds / SE, shared": ("se twice shared", "se shared"),
     "GT messages / SE messages": ("gt messages", "se messages"),
     "SE of two rounds / SE, messages": ("se twice messages", "se messages"),

@@ -32,17 +32,10 @@ class Windows:
         node: All agents, on one node.
         links: The same both ways; the agents' numbers are their ranks in ``node``.
         length: Numbers in a message.
-        fill: Writes the agent's message into a slot.
     """
 
-    def __init__(
-        self,
-        node: MPI.Intracomm,
-        links: Links,
-        length: int,
-        fill: Callable[[torch.Tensor], object],
-    ) -> None:
-        self._fill, self._shares = fill, shares(links.own, links.sources.values())
+    def __init__(self, node: MPI.Intracomm, links: Links, length: int) -> None:
+        self._shares = shares(links.own, links.sources.values())
         width = -(-length // LINE) * LINE
         near_its_owner = MPI.Info.Create({"alloc_shared_noncontig": "true"})
         self._window = MPI.Win.Allocate_shared(SLOTS * width * BYTES, BYTES, near_its_owner, node)
@@ -58,15 +51,17 @@ class Windows:
         self._tokens = [node.Recv_init(empty, j) for j in links.sources]
         self._tokens += [node.Send_init(empty, j) for j in links.destinations]
         node.Barrier()
+        for j in links.sources:
+            every[j].sum()  # all pages are found before any round
 
     def _slots(self, agent: int, width: int) -> torch.Tensor:
         memory, _ = self._window.Shared_query(agent)
         return torch.frombuffer(memory, dtype=torch.float32, count=SLOTS * width).view(SLOTS, width)
 
-    def average(self) -> torch.Tensor:
-        """Fill a slot and return the weighted mean of it and the neighbours'."""
+    def average(self, fill: Callable[[torch.Tensor], object]) -> torch.Tensor:
+        """Let a slot be written; return the weighted mean of it and the neighbours'."""
         own, arrived = next(self._turns)
-        self._fill(own)
+        fill(own)
         self._window.Sync()
         MPI.Prequest.Startall(self._tokens)
         MPI.Request.Waitall(self._tokens)

@@ -1,5 +1,6 @@
 """What the benchmarks set the program beside does what it is said to do."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,10 @@ def test_windows_average_what_is_new_in_every_round(comm):
     drawn = torch.from_numpy(np.random.default_rng(1).random((rounds, comm.size, length))).float()
     sent = iter(drawn[:, comm.rank])
     links = Weights(W, "test").links(comm.rank, 0)
-    by_hand = Windows(comm, links, length, lambda slot: slot.copy_(next(sent)))
+    by_hand = Windows(comm, links, length)
     for each in drawn:
         mean = torch.from_numpy(W[comm.rank]).float() @ each
-        torch.testing.assert_close(by_hand.average(), mean)
+        torch.testing.assert_close(by_hand.average(lambda slot: slot.copy_(next(sent))), mean)
     by_hand.close()
 
 
@@ -51,22 +52,28 @@ def test_plain_sockets_carry_every_byte_both_ways(comm):
     sockets.close()
 
 
-def test_gradients_and_steps_are_those_of_an_agent_that_hears_nothing(comm):
+@pytest.mark.parametrize(
+    ("by_hand", "program"),
+    [("se apart", "se alone"), ("se by hand", "se messages"), ("gt by hand", "gt shared")],
+)
+def test_loops_by_hand_lead_where_the_program_does(comm, by_hand, program):
     import in_mpi
     from workload import PAYLOAD
 
-    one, other = (in_mpi.agent(comm, name, 3) for name in (in_mpi.APART, "se alone"))
+    one, other = (in_mpi.agent(comm, name, 3) for name in (by_hand, program))
     begin = Position(0, *one.algorithm.start(one.task))
-    apart = in_mpi.work(in_mpi.APART, one, begin)()
-    alone = in_mpi.work("se alone", other, begin)().w
-    assert sum(v.numel() for v in apart.values()) == PAYLOAD
-    for name, v in alone.items():
-        assert torch.equal(apart[name], v)
+    with ExitStack() as to_close:
+        loop = in_mpi.work(by_hand, one, begin, to_close)
+        w = loop()
+    expected = in_mpi.work(program, other, begin, ExitStack())().w
+    assert sum(v.numel() for v in w.values()) == PAYLOAD
+    for name, v in expected.items():
+        assert torch.equal(w[name], v)
     for each in (one, other):
         each.close()
 
 
-def test_rounds_by_hand_are_those_of_the_program_and_two_are_one_with_the_square(comm):
+def test_two_rounds_are_one_with_the_square(comm):
     import in_mpi
 
     def moved(name, rounds):
@@ -77,8 +84,6 @@ def test_rounds_by_hand_are_those_of_the_program_and_two_are_one_with_the_square
         one.close()
         return sent
 
-    for by_hand, program in zip(moved("se by hand", 3), moved("se messages", 3), strict=True):
-        assert torch.equal(by_hand, program)
     for name in ("shared", "messages"):
         for twice, once in zip(moved(f"se twice {name}", 1), moved(f"se {name}", 2), strict=True):
             assert torch.equal(twice, once)

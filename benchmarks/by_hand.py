@@ -1,0 +1,81 @@
+"""Iterations written out as loops: directions, steps and rounds by hand, and nothing to look after.
+
+They do what the program's agents do, to the last bit; but nobody asks whether to go on, looks for
+numbers that are not finite, or keeps time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+    from windows import Windows
+
+    from sundsbo_mpi.agent import Agent, Position
+    from sundsbo_mpi.composition.estimators import Variables
+
+
+def apart(one: Agent, begin: Position) -> Variables:
+    """Do the gradients and steps of SE, without any rounds; return the last w."""
+    w = begin.w
+    for k in range(one.iterations):
+        D, lam = _direction(one, w, k), _steps(one, k)
+        w = {v: s.sub(D[v], alpha=lam[v]) for v, s in w.items()}
+    return w
+
+
+def se(one: Agent, begin: Position, windows: Windows) -> Variables:
+    """Do SUN-DSBO-SE, w <- W (w - lam D_hat); return the last w."""
+    w = begin.w
+    for k in range(one.iterations):
+        D_hat, lam = _direction(one, w, k), _steps(one, k)
+        w = _average(windows, w, partial(_step, w, D_hat, lam))
+    return w
+
+
+def gt(one: Agent, begin: Position, windows: Windows) -> Variables:
+    """Do SUN-DSBO-GT, D <- W (D + D_hat - D_hat before) and w <- W (w - lam D); return the last w.
+
+    What the trackers remember is that of the beginning.
+    """
+    w, memory = begin.w, begin.state.memory
+    D, before = ({v: m[place] for v, m in memory.items()} for place in range(2))
+    for k in range(one.iterations):
+        D_hat, lam = _direction(one, w, k), _steps(one, k)
+        D = _average(windows, D, partial(_track, D, D_hat, before))
+        w = _average(windows, w, partial(_step, w, D, lam))
+        before = D_hat
+    return w
+
+
+def _direction(one: Agent, w: Variables, k: int) -> Variables:
+    found: Variables = one.algorithm.direction(one.task, w, one.task.sample(k), k)
+    return found
+
+
+def _steps(one: Agent, k: int) -> dict[str, float]:
+    return {v: step(k) for v, step in one.algorithm.step_sizes.items()}
+
+
+def _average(
+    windows: Windows, like: Variables, write: Callable[[tuple[Tensor, ...]], None]
+) -> Variables:
+    lengths = [len(v) for v in like.values()]
+    mean = windows.average(lambda slot: write(slot.split_with_sizes(lengths)))
+    return dict(zip(like, mean.split_with_sizes(lengths), strict=True))
+
+
+def _step(w: Variables, D: Variables, lam: dict[str, float], places: tuple[Tensor, ...]) -> None:
+    for (v, s), place in zip(w.items(), places, strict=True):
+        torch.sub(s, D[v], alpha=lam[v], out=place)
+
+
+def _track(D: Variables, new: Variables, old: Variables, places: tuple[Tensor, ...]) -> None:
+    for (v, d), place in zip(D.items(), places, strict=True):
+        torch.add(d, new[v], out=place).sub_(old[v])
