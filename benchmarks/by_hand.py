@@ -1,7 +1,7 @@
 """Iterations written out as loops: directions, steps and rounds by hand, and nothing to look after.
 
-They do what the program's agents do, to the last bit; but nobody asks whether to go on, looks for
-numbers that are not finite, or keeps time.
+They do what the program's agents do, to the last bit; but nobody keeps time, and only ``watched``
+asks whether to go on and looks for numbers that are not finite.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
+
+from sundsbo_mpi.diagnosis.health import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,15 +29,37 @@ def apart(one: Agent, begin: Position) -> Variables:
     for k in range(one.iterations):
         D, lam = _direction(one, w, k), _steps(one, k)
         w = {v: s.sub(D[v], alpha=lam[v]) for v, s in w.items()}
+        del D  # the next one finds its room
     return w
 
 
-def se(one: Agent, begin: Position, windows: Windows) -> Variables:
-    """Do SUN-DSBO-SE, w <- W (w - lam D_hat); return the last w."""
+def se(
+    one: Agent,
+    begin: Position,
+    windows: Windows,
+    look: Callable[[int, Variables], object] = lambda _k, _D_hat: None,
+) -> Variables:
+    """Do SUN-DSBO-SE, w <- W (w - lam D_hat), and look at every D_hat; return the last w."""
     w = begin.w
     for k in range(one.iterations):
         D_hat, lam = _direction(one, w, k), _steps(one, k)
         w = _average(windows, w, partial(_step, w, D_hat, lam))
+        look(k, D_hat)
+        del D_hat  # the next one finds its room
+    return w
+
+
+def watched(one: Agent, begin: Position, windows: Windows) -> Variables:
+    """Do ``se`` with a look for numbers that are not finite, and the word on whether to go on."""
+    health = Health(one.tally.agent, one.tally.agents, tuple(begin.w))
+
+    def look(k: int, D_hat: Variables) -> None:
+        health.note_direction(k, D_hat)
+        health.judge(one.control.finish())
+        one.control.start(health.word)
+
+    w = se(one, begin, windows, look)
+    health.judge(one.control.finish())
     return w
 
 

@@ -5,8 +5,8 @@
 Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
 agent in it: the mean over the agents, of a block of iterations that all begin together.  "Apart"
 are SE's gradients and steps and nothing else, what as many processes need at least; "by hand" are
-loops with nothing of the program but the directions (``by_hand.py``); "twice" is SE that does every
-round twice.  The variants take turns, TURNS of them; the figures are means over their turns.
+loops over shared memory, with the program's directions (``by_hand.py``); "twice" is SE that does
+every round twice.  The variants take turns, TURNS of them; the figures are means over their turns.
 """
 
 from __future__ import annotations
@@ -61,13 +61,18 @@ class Twice(Gossip):
 
 
 APART = "se apart"
-BY_HAND = {"se by hand": by_hand.se, "gt by hand": by_hand.gt}
+BY_HAND = {
+    "se by hand": by_hand.se,
+    "se by hand, watched": by_hand.watched,
+    "gt by hand": by_hand.gt,
+}
 VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
     "se shared": ("sun-dsbo-se", "shared", Gossip),
     "se messages": ("sun-dsbo-se", "persistent", Gossip),
     "se alone": ("sun-dsbo-se", "persistent", Alone),
     APART: ("sun-dsbo-se", "persistent", Alone),
     "se by hand": ("sun-dsbo-se", "persistent", Alone),
+    "se by hand, watched": ("sun-dsbo-se", "persistent", Alone),
     "se twice shared": ("sun-dsbo-se", "shared", Twice),
     "se twice messages": ("sun-dsbo-se", "persistent", Twice),
     "gt shared": ("sun-dsbo-gt", "shared", Gossip),

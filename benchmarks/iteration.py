@@ -17,8 +17,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import torch
@@ -27,6 +28,12 @@ from workload import TEN, TURNS, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.heap import keep_freed_memory
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sundsbo_mpi.composition import Composed
+    from sundsbo_mpi.tasks.base import Task
+
 HERE = Path(__file__).resolve().parent
 RATIOS = {
     "SE / one process, one thread": ("se shared", "one thread"),
@@ -34,7 +41,9 @@ RATIOS = {
     "gradients and steps in ten processes / one process, one thread": ("se apart", "one thread"),
     "SE by hand / one process, one thread": ("se by hand", "one thread"),
     "SE by hand / one process, two threads": ("se by hand", "two threads"),
+    "SE by hand, watched / one process, two threads": ("se by hand, watched", "two threads"),
     "SE shared / SE by hand": ("se shared", "se by hand"),
+    "SE shared / SE by hand, watched": ("se shared", "se by hand, watched"),
     "SE shared / SE without exchange": ("se shared", "se alone"),
     "SE messages / SE without exchange": ("se messages", "se alone"),
     "SE by hand / gradients and steps in ten processes": ("se by hand", "se apart"),
@@ -58,18 +67,21 @@ def simulate(iterations: int, threads: int) -> float:
     lengths = [len(v) for v in w.values()]
     points = torch.cat(tuple(w.values())).repeat(TEN, 1)
     moved = torch.empty_like(points)
-    steps = [method.step_sizes[v](0) for v in w]
     for k in range(-WARM_UP, iterations):
         if k == 0:
             began = time.perf_counter()
         for own, s, target in zip(tasks, points, moved, strict=True):
-            at = dict(zip(w, torch.split(s, lengths), strict=True))
-            D = method.direction(own, at, own.sample(max(k, 0)), max(k, 0))
-            parts = zip(at.values(), D.values(), steps, torch.split(target, lengths), strict=True)
-            for v, D_v, step, out in parts:
-                torch.sub(v, D_v, alpha=step, out=out)
+            step(method, own, k, s.split_with_sizes(lengths), target.split_with_sizes(lengths))
         torch.mm(W, moved, out=points)
     return (time.perf_counter() - began) / iterations
+
+
+def step(method: Composed, own: Task, k: int, at: Sequence[Tensor], out: Sequence[Tensor]) -> None:
+    """Write where one agent's own direction leads, before any mixing."""
+    w = dict(zip(method.step_sizes, at, strict=True))
+    D = method.direction(own, w, own.sample(max(k, 0)), max(k, 0))
+    for (v, s), place in zip(w.items(), out, strict=True):
+        torch.sub(s, D[v], alpha=method.step_sizes[v](0), out=place)
 
 
 def measure(iterations: int) -> dict[str, float]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sundsbo_mpi.topology import Links
 
 SLOTS = 2
+TAG = 2
 BYTES = torch.float32.itemsize
 LINE = 64 // BYTES
 """Numbers in a line of the cache: no two slots share one."""
@@ -48,8 +49,8 @@ class Windows:
             for turn in range(SLOTS)
         )
         empty = [bytearray(0), MPI.BYTE]
-        self._tokens = [node.Recv_init(empty, j) for j in links.sources]
-        self._tokens += [node.Send_init(empty, j) for j in links.destinations]
+        self._tokens = [node.Recv_init(empty, j, TAG) for j in links.sources]
+        self._tokens += [node.Send_init(empty, j, TAG) for j in links.destinations]
         node.Barrier()
         for j in links.sources:
             every[j].sum()  # all pages are found before any round

@@ -67,16 +67,21 @@ class ThreadWords:
     """The words of the agents of a ``ThreadTally``."""
 
     def __init__(self, tally):
-        self._tally = tally
+        self._tally, self._smallest, self.closed = tally, None, False
 
     def start(self, word):
+        assert not self.closed
+        assert self._smallest is None, "one word after the other"
         self._smallest = self._tally.smallest(word)
 
     def finish(self):
-        return self._smallest
+        found, self._smallest = self._smallest, None
+        assert found is not None, "nothing was said"
+        return found
 
     def close(self):
-        pass
+        assert self._smallest is None, "a word is under way"
+        self.closed = True
 
 
 def together(agents, work):

@@ -55,7 +55,8 @@ class Position(NamedTuple):
     w: Variables
     state: State
     previous: Variables | None = None
-    """The w before the last iteration, None where it was undone or another process did it."""
+    """The w before the last iteration; None where it was undone, another process did it, or the
+    agent has gone on."""
 
 
 class End(NamedTuple):
@@ -73,7 +74,10 @@ class Observer:
     """Hears of an agent's iterations; this one does nothing about them."""
 
     def stand(self, at: Position) -> None:
-        """Hear where the agent could go on from, whatever becomes of the others; local."""
+        """Hear where the agent could go on from, whatever becomes of the others; local.
+
+        What only tells of the last iteration is left out, as in a position an iteration begins at.
+        """
 
     def advance(self, done: int) -> None:
         """Hear that so many iterations are done; local, after each of them."""
@@ -165,9 +169,11 @@ class Agent:
         """Return what an iteration goes on from, without what only tells of the last one.
 
         The next iteration's vectors find room where those were, and the fewer places agents on one
-        node touch in turn, the more of them its cache holds.  What may be undone stays whole.
+        node touch in turn, the more of them its cache holds.  A state that may be come back to
+        stays whole, as a checkpoint wants it.
         """
-        return at if self.skipping else Position(at.done, at.w, at.state._replace(D_hat={}))
+        state = at.state if self.skipping else at.state._replace(D_hat={})
+        return Position(at.done, at.w, state)
 
     def evaluates(self, done: int) -> bool:
         """Whether an evaluation belongs after so many iterations."""

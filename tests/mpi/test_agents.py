@@ -57,21 +57,22 @@ def agent(comm, spoiling_gossip, request):
     def agent(name, tasks, options, eval_every=ITERATIONS):
         clock = Clock()
         mixing, wires = Weights(matrix(comm.size), "test"), WIRINGS[request.param](comm.rank)
-        opened.append(spoiling_gossip(comm, mixing, clock, wires))
-        return Agent(
+        made = Agent(
             task=tasks[comm.rank],
             algorithm=bench.build(name, comm.size, ITERATIONS, **options),
-            gossip=opened[-1],
+            gossip=spoiling_gossip(comm, mixing, clock, wires),
             tally=Tally(comm),
             control=Control(Tally(comm)),
             clock=clock,
             iterations=ITERATIONS,
             eval_every=eval_every,
         )
+        opened.append(made)
+        return made
 
     yield agent
-    for gossip in opened:
-        gossip.close()
+    for made in opened:
+        made.close()
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)

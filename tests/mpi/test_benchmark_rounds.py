@@ -54,7 +54,12 @@ def test_plain_sockets_carry_every_byte_both_ways(comm):
 
 @pytest.mark.parametrize(
     ("by_hand", "program"),
-    [("se apart", "se alone"), ("se by hand", "se messages"), ("gt by hand", "gt shared")],
+    [
+        ("se apart", "se alone"),
+        ("se by hand", "se messages"),
+        ("se by hand, watched", "se shared"),
+        ("gt by hand", "gt shared"),
+    ],
 )
 def test_loops_by_hand_lead_where_the_program_does(comm, by_hand, program):
     import in_mpi

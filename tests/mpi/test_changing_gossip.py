@@ -101,13 +101,13 @@ class Watched:
     def __init__(self, graph):
         self.graph, self.sent, self.awaited = graph, [], []
 
-    def Isend(self, message, receiver):
+    def Isend(self, message, receiver, tag):
         self.sent.append(receiver)
-        return self.graph.Isend(message, receiver)
+        return self.graph.Isend(message, receiver, tag)
 
-    def Irecv(self, message, sender):
+    def Irecv(self, message, sender, tag):
         self.awaited.append(sender)
-        return self.graph.Irecv(message, sender)
+        return self.graph.Irecv(message, sender, tag)
 
     def Free(self):
         self.graph.Free()
@@ -194,5 +194,6 @@ def test_agents_follow_the_recursion_with_the_matrix_of_each_iteration(comm, con
         eval_every=ITERATIONS,
     )
     w = agent.run(Observer()).w
+    agent.control.close()
     for v, rows in history.items():
         np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=1e-12)

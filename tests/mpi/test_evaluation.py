@@ -46,7 +46,7 @@ def test_bytes_over_the_network_are_those_on_edges_between_hosts(comm, graph, pl
     observer = Observer()
     observer.evaluate = Evaluation(agent, hosts, False, lambda row, w: rows.append(row))
     agent.run(observer)
-    gossip.close()
+    agent.close()
     if not tally.is_root:
         assert rows == [None, None]
         return

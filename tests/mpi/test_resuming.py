@@ -74,16 +74,17 @@ def connected(comm):
         clock, tally = Clock(), Tally(comm)
         weights = (np.eye(comm.size) + dense("erdos-renyi", comm.size)) / 2
         gossip = Gossip(comm, Weights(weights, "test"), clock, Wires(transport, 2**16))
-        opened.append(gossip)
         tasks = bench.quadratics(comm.size, task=bench.Merged, noise=0.2)
         control = Control(tally)
-        return Agent(
+        made = Agent(
             tasks[comm.rank], algorithm, gossip, tally, control, clock, ITERATIONS, ITERATIONS
         )
+        opened.append(made)
+        return made
 
     yield agent
-    for gossip in opened:
-        gossip.close()
+    for made in opened:
+        made.close()
 
 
 def saver(comm, folder):

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 from sundsbo_mpi.comm import words as wording
 from sundsbo_mpi.comm.agreement import deal
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.waiting import PATIENT, Watchful
+from sundsbo_mpi.comm.words import Words
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 
@@ -59,6 +61,26 @@ def test_no_word_is_taken_for_another_turn_s_however_far_agents_are_ahead(comm, 
         if comm.rank == k % 3:
             time.sleep(1e-3)
         assert words.finish() == k
+
+
+def test_words_are_kept_until_they_are_let_go_of(comm):
+    class Keeping:
+        def keep(self, thing):
+            self.kept = thing
+
+        def all(self, requests):
+            self.requests = list(requests)
+            MPI.Request.Waitall(requests)
+
+    waiting = Keeping()
+    words = Words(comm, waiting)
+    assert waiting.kept is words, "MPI may write to its buffers as long as a word is under way"
+    words.start(comm.rank)
+    assert words.finish() == 0
+    assert len(waiting.requests) == 2 * (comm.size - 1)
+    assert all(request != MPI.REQUEST_NULL for request in waiting.requests), "planned once"
+    words.close()
+    assert all(request == MPI.REQUEST_NULL for request in waiting.requests)
 
 
 def test_rank_0_gets_rows_in_order_of_the_agents(comm, tally):

@@ -27,7 +27,8 @@ class State(NamedTuple):
     memory: dict[str, Any]
     """Memory of each variable's technique."""
     D_hat: Variables
-    """D̂^k of the iteration just done; zero before the first, and empty once the agent goes on."""
+    """D̂^k of the iteration just done; zero before the first.  An agent empties it as it goes on,
+    unless it may come back."""
 
 
 class Oracles(NamedTuple):

@@ -112,6 +112,8 @@ class Control:
         return self._exchange.finish()
 
     def close(self) -> None:
-        """Let go of what was planned, once there is no more to say; local."""
+        """Hear the last word and let go of what was planned; collective where one is under way."""
+        self.finish()
         if self._exchange is not None:
             self._exchange.close()
+            self._exchange = None

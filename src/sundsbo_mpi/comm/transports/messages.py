@@ -23,6 +23,8 @@ MPI_TYPES = {
     torch.int16: MPI.INT16_T,
     torch.uint8: MPI.BYTE,
 }
+TAG = 0
+"""Of what goes one by one; the agents' words, on the same communicator, have another."""
 LARGEST_COUNT = 2**31 - 1
 """MPI-3 libraries count elements and displacements in 32-bit integers."""
 
@@ -158,9 +160,9 @@ class OneByOne:
             like = self._slots[0]
             self._rows.append(self._allocate(like.numel(), like.dtype))
         self._arrived = dict(zip(sources, self._rows, strict=False))
-        requests = [self._comm.Irecv(exposed(row), j) for j, row in self._arrived.items()]
+        requests = [self._comm.Irecv(exposed(row), j, TAG) for j, row in self._arrived.items()]
         receivers = [j for j in links.destinations if j in self._peers]
-        return requests + [self._comm.Isend(self._outgoing[slot], j) for j in receivers]
+        return requests + [self._comm.Isend(self._outgoing[slot], j, TAG) for j in receivers]
 
     def finish(self) -> None:
         """Do nothing: the messages lie in buffers of this agent alone."""
