@@ -69,7 +69,7 @@ def gt(one: Agent, begin: Position, windows: Windows) -> Variables:
     What the trackers remember is that of the beginning.
     """
     w, memory = begin.w, begin.state.memory
-    D, before = ({v: m[place] for v, m in memory.items()} for place in range(2))
+    D, before = {v: m.D for v, m in memory.items()}, {v: m.D_hat for v, m in memory.items()}
     for k in range(one.iterations):
         D_hat, lam = _direction(one, w, k), _steps(one, k)
         D = _average(windows, D, partial(_track, D, D_hat, before))

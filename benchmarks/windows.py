@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SLOTS = 2
 TAG = 2
+"""The agents' words may be under way on the same communicator."""
 BYTES = torch.float32.itemsize
 LINE = 64 // BYTES
 """Numbers in a line of the cache: no two slots share one."""

@@ -140,6 +140,7 @@ class Agent:
         number, agents = self.numbered or (self.tally.agent, self.tally.agents)
         health = Health(number, agents, tuple(at.state.memory | at.w))
         while at.done < self.iterations:
+            # Both names: either would keep what the last iteration leaves.
             at = reached = self._onward(at)
             due = self.evaluates(at.done + 1) or observer.wants_saving(at.done + 1)
             reached = self._iterate(at, health)

@@ -18,6 +18,7 @@ from all to all, long over when the words are wanted.  A reduction takes several
 only in somebody's next call, and MPI plans it anew in every turn.  The messages grow as the square
 of the agents."""
 TAG = 1
+"""Of no other message on the same communicator."""
 
 
 class Words:
@@ -30,10 +31,10 @@ class Words:
 
     def __init__(self, comm: MPI.Intracomm, waiting: Waiting = PATIENT) -> None:
         self._comm, self._waiting = comm, waiting
-        few = comm.size <= FEW
+        self._few = comm.size <= FEW
         self._said = np.zeros(1, dtype=np.int64)
-        self._heard = np.zeros(comm.size if few else 1, dtype=np.int64)
-        self._planned = self._plan() if few else []
+        self._heard = np.zeros(comm.size if self._few else 1, dtype=np.int64)
+        self._planned = self._plan() if self._few else []
         self._requests: Sequence[MPI.Request] = self._planned
         waiting.keep(self)
 
@@ -46,7 +47,7 @@ class Words:
     def start(self, word: int) -> None:
         """Tell the others this agent's word; ``finish`` must follow before the next."""
         self._said[0] = word
-        if len(self._heard) == self._comm.size:
+        if self._few:
             self._heard[self._comm.rank] = word
             MPI.Prequest.Startall(self._planned)
         else:
