@@ -37,6 +37,7 @@ from workload import PAYLOAD, Y, ring
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.bare import BareExchange
 from sundsbo_mpi.comm.gossip import Gossip
+from sundsbo_mpi.comm.node import local
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.heap import keep_freed_memory
 from sundsbo_mpi.outgoing import Difference, Outgoing
@@ -137,8 +138,9 @@ def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> 
     by_hand = Windows(comm, weights.links(comm.rank, 0), length)
     to_close.callback(by_hand.close)
     found[f"windows {size} {what}"] = partial(by_hand.average, filling(length))
+    waiting = local(comm).patient
     for name, transport in TRANSPORTS.items():
-        gossip = Gossip(comm, weights, Clock(), Wires(transport))
+        gossip = Gossip(comm, weights, Clock(), Wires(transport, waiting=waiting))
         to_close.callback(gossip.close)
         found[f"{name} {size} {what}"] = program(gossip, length, step=stepping)
     if length == Y and (peer := disropt(comm, weights, step=stepping)):

@@ -29,6 +29,7 @@ from workload import TURNS, WARM_UP, algorithm, ring, task
 from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.clock import Clock
 from sundsbo_mpi.comm.gossip import Gossip
+from sundsbo_mpi.comm.node import local
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
 from sundsbo_mpi.heap import keep_freed_memory
@@ -85,11 +86,12 @@ VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
 def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
     """Build this rank's agent for a variant."""
     method, transport, network = VARIANTS[name]
-    tally, clock = Tally(comm), Clock()
+    waiting = local(comm).patient
+    tally, clock = Tally(comm, waiting), Clock()
     return Agent(
         task=task(comm.rank),
         algorithm=algorithm(method, comm.size, iterations),
-        gossip=network(comm, ring(comm.size), clock, Wires(transport)),
+        gossip=network(comm, ring(comm.size), clock, Wires(transport, waiting=waiting)),
         tally=tally,
         control=Control(tally),
         clock=clock,

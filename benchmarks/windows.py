@@ -1,7 +1,7 @@
 """Averaging within a node by hand: shared memory of MPI and torch, and nothing of the program.
 
 Two slots for each agent take turns; an empty message to a neighbour says that one is filled, and
-that the neighbour's last one is read.  Only the running mean is the program's.
+that the neighbour's last one is read.  Only the running mean and the way to wait are the program's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from mpi4py import MPI
 
 from sundsbo_mpi.comm.averaging import running_mean, shares
+from sundsbo_mpi.comm.node import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,7 @@ class Windows:
 
     def __init__(self, node: MPI.Intracomm, links: Links, length: int) -> None:
         self._shares = shares(links.own, links.sources.values())
+        self._waiting = local(node).patient
         width = -(-length // LINE) * LINE
         near_its_owner = MPI.Info.Create({"alloc_shared_noncontig": "true"})
         self._window = MPI.Win.Allocate_shared(SLOTS * width * BYTES, BYTES, near_its_owner, node)
@@ -66,7 +68,7 @@ class Windows:
         fill(own)
         self._window.Sync()
         MPI.Prequest.Startall(self._tokens)
-        MPI.Request.Waitall(self._tokens)
+        self._waiting.all(self._tokens)
         self._window.Sync()
         return running_mean(self._shares, own, arrived)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from sundsbo_mpi.comm.node import cap_threads, choose_device, crowd_notes, local
+from sundsbo_mpi.comm.waiting import PATIENT, SPARING
 from sundsbo_mpi.errors import UsageError
 
 
@@ -33,6 +34,13 @@ def test_cores_are_those_of_each_rank(comm, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {comm.rank, 100}, raising=False)
     here = local(comm)
     assert here.cores == tuple(frozenset({rank, 100}) for rank in range(comm.size))
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_whoever_shares_a_core_is_sparing_with_it(comm, crowded, monkeypatch):
+    cores = {0} if crowded else set(range(comm.size))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: cores, raising=False)
+    assert local(comm).patient is (SPARING if crowded and comm.size > 1 else PATIENT)
 
 
 def test_torch_gets_an_equal_share_of_the_cores(comm, monkeypatch):

@@ -11,14 +11,15 @@ from mpi4py import MPI
 from sundsbo_mpi.comm import words as wording
 from sundsbo_mpi.comm.agreement import deal
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.comm.waiting import PATIENT, Watchful
+from sundsbo_mpi.comm.waiting import PATIENT, SPARING, Watchful
 from sundsbo_mpi.comm.words import Words
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 
-@pytest.fixture(params=["patient", "watchful"])
+@pytest.fixture(params=["patient", "sparing", "watchful"])
 def tally(comm, request):
-    return Tally(comm, PATIENT if request.param == "patient" else Watchful(comm))
+    ways = {"patient": PATIENT, "sparing": SPARING}
+    return Tally(comm, ways.get(request.param) or Watchful(comm))
 
 
 def test_sums_and_means_are_in_double_precision(comm, tally):

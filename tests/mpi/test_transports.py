@@ -4,6 +4,7 @@ import ctypes
 import os
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from sundsbo_mpi.comm.transports import TRANSPORTS, messages, network, shared
 from sundsbo_mpi.comm.transports.exchange import Exchange
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.staging import Cuda, says_yes
+from sundsbo_mpi.comm.waiting import Patient
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.topology import Cycle, Links, Weights
@@ -107,6 +109,27 @@ def test_progress_tells_when_all_is_there(comm, connect, wiring):
         assert gossip.progress()
         gossip.collect()
         assert gossip.progress()
+
+
+class Counting(Patient):
+    """Waits inside MPI, and counts how often."""
+
+    waits = 0
+
+    def all(self, requests):
+        self.waits += 1
+        super().all(requests)
+
+
+@pytest.mark.parametrize("wiring", [name for name in WIRINGS if "watched" not in name])
+def test_messages_are_waited_for_as_was_asked(comm, connect, wiring):
+    waiting = Counting()
+    wires = replace(WIRINGS[wiring](comm.rank), waiting=waiting)
+    gossip = connect(Weights(dense("ring", comm.size), "test"), wires)
+    before = waiting.waits  # making the links may have tried devices
+    for round_ in range(3):
+        gossip.average((message(comm.rank, round_),))
+        assert waiting.waits == before + round_ + 1
 
 
 def until(done):

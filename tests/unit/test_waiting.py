@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from sundsbo_mpi.comm.waiting import EAGER_LOOKS, PATIENT, Watchful
+from sundsbo_mpi.comm.waiting import EAGER_LOOKS, FEW_LOOKS, PATIENT, SPARING, Watchful
 
 
 class Request:
@@ -56,6 +56,18 @@ def test_all_requests_are_looked_at_until_they_are_complete():
     assert [request.looks for request in requests] == [0, 0, 0]
 
 
+def test_whoever_is_sparing_looks_a_few_times_and_then_leaves_the_core_to_others(monkeypatch):
+    paused = []
+    monkeypatch.setattr("time.sleep", paused.append)
+    SPARING.all([Request(looks) for looks in (1, FEW_LOOKS, 1)])
+    assert paused == []
+    requests = [Request(looks) for looks in (3, FEW_LOOKS + 2, 4)]
+    SPARING.all(requests)
+    assert [request.looks for request in requests] == [0, 0, 0]
+    assert len(paused) == 2 + FEW_LOOKS + 1 + 3 - FEW_LOOKS
+    assert all(seconds > 0 for seconds in paused)
+
+
 def test_a_communicator_that_is_revoked_ends_the_wait():
     with pytest.raises(MPI.Exception) as caught:
         Watchful(Comm(questions=2)).all([Request(1), Request(10**9)])
@@ -73,7 +85,8 @@ def test_an_error_of_a_request_is_raised():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "way"), [(PATIENT, "blocking"), (Watchful(Comm()), "nonblocking")]
+    ("waiting", "way"),
+    [(PATIENT, "blocking"), (SPARING, "blocking"), (Watchful(Comm()), "nonblocking")],
 )
 def test_an_operation_is_called_by_its_name(waiting, way):
     comm = Comm()

@@ -80,8 +80,13 @@ class Ground:
 
     def wires(self, transport: str, buffers: str, length: int) -> Wires:
         """Return what to ask of the links for messages of a length."""
-        layer = layer_of(self.devices[buffers])
-        return Wires(transport, ITEMSIZE * length, layer, direct=buffers == DIRECT)
+        return Wires(
+            transport,
+            ITEMSIZE * length,
+            layer_of(self.devices[buffers]),
+            direct=buffers == DIRECT,
+            waiting=self.local.patient,
+        )
 
     def clock(self, buffers: str) -> Clock:
         """Return a clock that waits for a GPU where there is one."""

@@ -6,12 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sundsbo_mpi.comm.crowd import crowd_note
+from sundsbo_mpi.comm.crowd import crowd_note, crowd_of
 from sundsbo_mpi.comm.devices import Node, choose_gpus, fair_threads
 
 if TYPE_CHECKING:
     import torch
     from mpi4py import MPI
+
+    from sundsbo_mpi.comm.waiting import Waiting
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,13 @@ class Local:
     """For every rank the name of its node, which need not be its alone."""
     cores: tuple[frozenset[int], ...]
     """For every rank of this node the cores it may run on."""
+
+    @property
+    def patient(self) -> Waiting:
+        """How this rank waits for others while none is lost."""
+        from sundsbo_mpi.comm.waiting import PATIENT, SPARING
+
+        return SPARING if crowd_of(self.cores) else PATIENT
 
 
 def local(comm: MPI.Intracomm) -> Local:

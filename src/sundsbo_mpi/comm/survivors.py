@@ -31,7 +31,7 @@ from mpi4py import MPI
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.launcher import OPENMPI_MPIRUN, find_launcher
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.comm.waiting import PATIENT, Watchful
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting, Watchful
 from sundsbo_mpi.errors import AgreedError, DivergedError
 
 T = TypeVar("T")
@@ -76,16 +76,25 @@ class Survivors:
     """The number that each rank's agent had in the beginning, ascending."""
     watch: Watchful | None = None
     """How a loss is noticed; None where all stay or the job ends."""
+    patient: Waiting = PATIENT
+    """How this agent waits for the others in the second case."""
 
     @classmethod
-    def of(cls, comm: MPI.Intracomm, agents: Sequence[int], *, watched: bool = True) -> Self:
-        """Return all agents of a run that begins."""
-        return cls(comm, tuple(agents), Watchful(comm) if watched else None)
+    def of(cls, comm: MPI.Intracomm, agents: Sequence[int], patient: Waiting | None = None) -> Self:
+        """Return all agents of a run that begins; a loss is noticed where none is patient."""
+        if patient is None:
+            return cls(comm, tuple(agents), Watchful(comm))
+        return cls(comm, tuple(agents), patient=patient)
+
+    @property
+    def waiting(self) -> Waiting:
+        """How this agent waits for the others."""
+        return self.watch or self.patient
 
     @property
     def tally(self) -> Tally:
         """Their collective operations, which raise MPI.Exception where one of them is lost."""
-        return Tally(self.comm, self.watch or PATIENT)
+        return Tally(self.comm, self.waiting)
 
     def agree(self, *, done: bool) -> bool:
         """Return whether all are done and none was lost, alike on all that are left; collective."""

@@ -10,7 +10,11 @@ from mpi4py import MPI
 
 EAGER_LOOKS = 200
 """At requests, before looking at them becomes less frequent."""
+FEW_LOOKS = 10
+"""The same where a look takes the core from an agent that has work to do."""
 PAUSE_SECONDS = 1e-4
+SHORT_PAUSE_SECONDS = 5e-5
+"""Little beside what the other agents of the core do meanwhile."""
 
 
 class Waiting(Protocol):
@@ -39,6 +43,23 @@ class Patient:
     def all(self, requests: Sequence[MPI.Request]) -> None:
         """Wait for all at once."""
         MPI.Request.Waitall(requests)
+
+
+class Sparing(Patient):
+    """Looks a few times and then now and then: the core is free for other agents in between.
+
+    A rank that waits inside MPI keeps looking.  Where ranks take turns on a core, even one that
+    offers it to the others after every look takes a part of their time, and of the core's cache.
+    """
+
+    def all(self, requests: Sequence[MPI.Request]) -> None:
+        """Wait for one after the other: a look at any lets MPI move all of them."""
+        looks = 0
+        for request in requests:
+            while not request.Test():
+                looks += 1
+                if looks > FEW_LOOKS:
+                    time.sleep(SHORT_PAUSE_SECONDS)
 
 
 class Watchful:
@@ -85,4 +106,4 @@ class Watchful:
             time.sleep(PAUSE_SECONDS if looks > EAGER_LOOKS else 0)
 
 
-PATIENT = Patient()
+PATIENT, SPARING = Patient(), Sparing()

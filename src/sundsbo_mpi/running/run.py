@@ -54,7 +54,8 @@ def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) 
     site, notes = startup.find_site(config, comm, tally, threads)
     task = startup.build_task(prepared, tally, site.device, shard)
     prepared = prepared.noting(*notes, *startup.lacks(config, task))
-    everyone = Survivors.of(comm, prepared.about.numbers, watched=config.run.on_failure != "abort")
+    patient = site.local.patient if config.run.on_failure == "abort" else None
+    everyone = Survivors.of(comm, prepared.about.numbers, patient)
     control = _control(config, tally, began)
     one = Run(prepared, site, task, control, everyone)
     with signals.stopping(lambda name: control.ask(Stop[name])):

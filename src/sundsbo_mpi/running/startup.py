@@ -116,7 +116,7 @@ def build_agent(
     jointly(tally, lambda: require_overlap(config.run.overlap))
     algorithm = build_algorithm(config, prepared.about.agents)[0]
     wires = jointly(tally, lambda: _wires(config, task, algorithm, site.device))
-    wires = replace(wires, watch=here.watch)
+    wires = replace(wires, watch=here.watch, waiting=here.waiting)
     gossip = jointly(tally, lambda: Gossip(here.comm, prepared.weights, site.clock, wires))
     keep_freed_memory()
     watched = here.watch is not None

@@ -30,13 +30,13 @@ from sundsbo_mpi.comm.transports.graph import Edges, Graph
 from sundsbo_mpi.comm.transports.messages import Allocate, can_plan, on_host
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting, Watchful
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Links
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.comm.waiting import Watchful
     from sundsbo_mpi.topology import Mixing
 
 TRIED_LENGTHS = (10, 300_000)
@@ -57,6 +57,7 @@ class Wires:
             machine can stand for several, as in the tests.
         watch: How agents that are lost are noticed, where the others shall go on without them; then
             messages go one by one, whatever ``transport`` says.
+        waiting: How this agent waits for messages while nobody is lost.
     """
 
     transport: str = DEFAULT
@@ -65,6 +66,7 @@ class Wires:
     direct: bool = False
     part: int = 0
     watch: Watchful | None = None
+    waiting: Waiting = PATIENT
 
 
 class Network:
@@ -177,9 +179,9 @@ class Network:
         meet(Tally(self._comm), graph.excess(length))
         if layer is not None and self._wires.direct:
             slots = (layer.empty(length, dtype),)
-            return Direct(slots, [graph.route(slots, layer.empty)], layer)
+            return Direct(slots, [graph.route(slots, layer.empty)], layer, self._wires.waiting)
         slots = (allocate(length, dtype),)
-        exchange = Exchange(slots, [graph.route(slots, allocate)])
+        exchange = Exchange(slots, [graph.route(slots, allocate)], self._wires.waiting)
         return Staged(exchange, layer) if layer else exchange
 
     def _has_room(self, size: int) -> bool:
@@ -204,7 +206,8 @@ class Network:
         window = Window(self._node, dtype, length)
         within = Shared(self._node, self._places, window, self._steady)
         own = window.slots(self._node.rank)
-        return Exchange(own, [*([between.route(own, allocate)] if between else []), within])
+        routes = [*([between.route(own, allocate)] if between else []), within]
+        return Exchange(own, routes, self._wires.waiting)
 
     def close(self) -> None:
         """Free the communicators, after the exchanges that were planned have been closed."""

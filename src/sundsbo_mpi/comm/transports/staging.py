@@ -19,6 +19,7 @@ from sundsbo_mpi.comm.transports.exchange import Exchange, Route
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from sundsbo_mpi.comm.waiting import Waiting
     from sundsbo_mpi.topology import Links
 
 
@@ -126,8 +127,10 @@ class Staged(Exchange):
 class Direct(Exchange):
     """An exchange in which MPI itself reads and writes device buffers; see ``Exchange``."""
 
-    def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route], layer: Layer) -> None:
-        super().__init__(slots, routes)
+    def __init__(
+        self, slots: Sequence[Tensor], routes: Sequence[Route], layer: Layer, waiting: Waiting
+    ) -> None:
+        super().__init__(slots, routes, waiting)
         self._layer = layer
 
     def start(self, links: Links) -> None:
