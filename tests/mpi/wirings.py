@@ -40,7 +40,6 @@ WIRINGS = {name: lambda _, name=name: Wires(name) for name in (*MESSAGES, "share
     "auto, odd and even": lambda rank: Wires("auto", part=rank % 2),
     "auto, apart": lambda rank: Wires("auto", part=rank),
     "shared, pairs": lambda rank: Wires("shared", part=rank // 2),
-    "persistent, crowded": lambda _: Wires("persistent", waiting=SPARING),
     "shared, pairs, crowded": lambda rank: Wires("shared", part=rank // 2, waiting=SPARING),
     "staged": lambda _: Wires("auto", layer=Queue()),
     "staged, shared": lambda rank: Wires("shared", layer=Queue(), part=rank % 2),
