@@ -61,11 +61,12 @@ def test_whoever_is_sparing_looks_a_few_times_and_then_leaves_the_core_to_others
     monkeypatch.setattr("time.sleep", paused.append)
     SPARING.all([Request(looks) for looks in (1, FEW_LOOKS, 1)])
     assert paused == []
-    requests = [Request(looks) for looks in (3, FEW_LOOKS + 2, 4)]
+    requests = [Request(looks) for looks in (3, FEW_LOOKS + 2, 9)]
     SPARING.all(requests)
     assert [request.looks for request in requests] == [0, 0, 0]
-    assert len(paused) == 2 + FEW_LOOKS + 1 + 3 - FEW_LOOKS
-    assert all(seconds > 0 for seconds in paused)
+    assert paused == [min(5e-5 * 2**n, 1e-3) for n in range(2 + FEW_LOOKS + 1 + 8 - FEW_LOOKS)]
+    SPARING.all([Request(FEW_LOOKS + 2)])
+    assert paused[-1] == paused[0]  # every wait begins anew
 
 
 def test_a_communicator_that_is_revoked_ends_the_wait():

@@ -13,8 +13,10 @@ EAGER_LOOKS = 200
 FEW_LOOKS = 10
 """The same where a look takes the core from an agent that has work to do."""
 PAUSE_SECONDS = 1e-4
-SHORT_PAUSE_SECONDS = 5e-5
+FIRST_PAUSE_SECONDS = 5e-5
 """Little beside what the other agents of the core do meanwhile."""
+LONGEST_PAUSE_SECONDS = 1e-3
+"""The more agents share a core, the longer each waits and the more of them look."""
 
 
 class Waiting(Protocol):
@@ -46,7 +48,7 @@ class Patient:
 
 
 class Sparing(Patient):
-    """Looks a few times and then now and then: the core is free for other agents in between.
+    """Looks a few times, then less and less often: the core is free for other agents in between.
 
     A rank that waits inside MPI keeps looking.  Where ranks take turns on a core, even one that
     offers it to the others after every look takes a part of their time, and of the core's cache.
@@ -54,12 +56,13 @@ class Sparing(Patient):
 
     def all(self, requests: Sequence[MPI.Request]) -> None:
         """Wait for one after the other: a look at any lets MPI move all of them."""
-        looks = 0
+        looks, pause = 0, FIRST_PAUSE_SECONDS
         for request in requests:
             while not request.Test():
                 looks += 1
                 if looks > FEW_LOOKS:
-                    time.sleep(SHORT_PAUSE_SECONDS)
+                    time.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 class Watchful:
