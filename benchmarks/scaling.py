@@ -4,8 +4,9 @@
 
 SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shared, so that only
 processor time can tell what an agent costs; it includes that of waiting.  Agents that exchange
-nothing tell what more processes on the same cores and caches cost by themselves.  Jobs of all sizes
-take turns; prints each size beside the first one of its repetition.
+nothing but the word on whether to go on, and gradients and steps apart, without even that, tell
+what more processes on the same cores and caches cost by themselves.  Jobs of all sizes take turns;
+prints each size beside the first one of its repetition.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import click
 from iteration import launch
 from reporting import report, spread
 
-VARIANTS = ("se shared", "se messages", "se alone")
+VARIANTS = ("se shared", "se messages", "se alone", "se apart")
 
 
 @click.command()
