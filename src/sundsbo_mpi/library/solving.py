@@ -106,7 +106,7 @@ def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -
         clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
         site = Site(here, device, node.cap_threads(here), clock)
         everyone = Survivors.of(own, range(own.size), here.patient)
-        agent = build_agent(prepared, task, site, everyone, Control(tally))
+        agent = build_agent(prepared, task, site, everyone, Control(everyone.tally))
         opened.callback(agent.close)
 
         history: list[dict[str, float]] = []
