@@ -9,6 +9,7 @@ from networks import dense
 from torch.autograd.function import once_differentiable
 
 from sundsbo_mpi import Weights, build_weights, solve
+from sundsbo_mpi.comm.waiting import Sparing
 from sundsbo_mpi.errors import AgreedError, DivergedError
 
 ITERATIONS = 20
@@ -39,6 +40,19 @@ def test_it_is_the_recursion(comm):
         np.testing.assert_allclose(found.own[v], history[-1][comm.rank], rtol=0, atol=1e-12)
     for v in ("x", "y"):
         np.testing.assert_allclose(getattr(found, v), rows[v][-1].mean(0), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_messages_and_words_are_waited_for_as_a_crowd_of_ranks_wants_it(comm, crowded, monkeypatch):
+    waits, wait = [], Sparing.all
+    monkeypatch.setattr(Sparing, "all", lambda self, r: (waits.append(r), wait(self, r)))
+    cores = {0} if crowded else set(range(comm.size))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: cores, raising=False)
+    solved(comm)
+    if crowded and comm.size > 1:
+        assert len(waits) >= (2 + 1) * ITERATIONS  # rounds, and the word on going on
+    else:
+        assert waits == []
 
 
 def test_the_history_is_that_of_the_average(comm):
