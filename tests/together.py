@@ -66,6 +66,8 @@ class ThreadTally:
 class ThreadWords:
     """The words of the agents of a ``ThreadTally``."""
 
+    nbytes = 8
+
     def __init__(self, tally):
         self._tally, self._smallest, self.closed = tally, None, False
 

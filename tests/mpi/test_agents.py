@@ -146,5 +146,8 @@ def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(com
     seen = Onlooker(advance)
     end = one.run(seen)
     assert (end.iterations, end.stop, seen.evaluated) == (8, Stop.WALLTIME, [0, 8])
-    assert one.control.words == 8
+    assert one.control.turns == 8
+    assert one.control.bytes == 8 * 8 * (comm.size - 1), (
+        "to every other agent, of which there are few"
+    )
     assert comm.allgather(end.iterations) == [8] * comm.size

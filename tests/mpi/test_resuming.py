@@ -95,7 +95,7 @@ def saver(comm, folder):
 
 def counts(agent):
     found = spent(agent, range(agent.tally.agents), (0, 0))
-    return found.rounds, found.messages, found.words, found.bytes_to
+    return found.rounds, found.messages, found.words, found.control, found.bytes_to
 
 
 def check(comm, folder, connected, name, options, *, done, transports=("p2p", "p2p")):

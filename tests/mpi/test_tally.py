@@ -47,6 +47,11 @@ def test_the_smallest_of_large_words_is_exact(comm, words):
     assert words.finish() == 2**62 - comm.size + 1
 
 
+def test_the_bytes_of_a_word_are_those_that_are_sent(comm, words, request):
+    many = "many agents" in request.node.name
+    assert words.nbytes == (8 if many else 8 * (comm.size - 1))
+
+
 def test_the_smallest_word_is_found_while_agents_do_other_things_together(comm, tally, words):
     for k in range(5):
         words.start((comm.rank - k) % comm.size - k)

@@ -183,7 +183,7 @@ def live(tally, bad=None, ask=None, iterations=20, eval_every=10):
         ended = one.run(seen)
     except DivergedError as error:
         ended = str(error)
-    return ended, seen.evaluated, seen.ticks[-1], one.control.words
+    return ended, seen.evaluated, seen.ticks[-1], one.control.turns
 
 
 @pytest.mark.parametrize(

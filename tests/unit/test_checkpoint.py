@@ -34,7 +34,7 @@ from sundsbo_mpi.composition.techniques import Extra, Nothing, Tracking
 from sundsbo_mpi.errors import AgreedError, UsageError
 
 CPU = torch.device("cpu")
-SPENT = Spent(4, 8, 2, 1.5, 0, 64, 0.1, {"gradient": 0.5}, {"1": 64})
+SPENT = Spent(4, 8, 2, 1.5, 0, 64, 0.1, {"gradient": 0.5}, {"1": 64}, 16)
 CONFIG = {
     "run": {"iterations": 9, "seed": 0, "transport": "auto"},
     "topology": {"file": "ring.npz"},

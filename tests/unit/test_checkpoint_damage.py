@@ -213,6 +213,7 @@ def test_a_part_of_a_state_of_another_form_is_refused(written, place, part, said
         {"rounds": "a"},
         {"messages": None},
         {"words": True},
+        {"control": 0.5},
         {"network": -1},
         {"shared": 2**63},
         {"wall": "x"},

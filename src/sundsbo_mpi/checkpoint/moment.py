@@ -36,6 +36,7 @@ class Spent(NamedTuple):
     rounds: int
     messages: int
     words: int
+    """How often the agents have exchanged words."""
     wall: float
     network: int
     """Bytes sent to agents on other nodes, by where the agents were when they were sent."""
@@ -46,6 +47,8 @@ class Spent(NamedTuple):
     seconds: dict[str, float]
     bytes_to: dict[str, int]
     """By the receiving agent's number as text."""
+    control: int = 0
+    """Bytes of words; a checkpoint of a program that did not count them has none."""
 
 
 class Moment(NamedTuple):
@@ -184,7 +187,7 @@ def _tensor(stored: h5py.Dataset, device: torch.device) -> Tensor:
 
 def _spent(stored: dict[str, Any]) -> Spent:
     spent = Spent(**stored)
-    counts = (spent.rounds, spent.messages, spent.words, spent.network, spent.shared)
+    counts = (spent.rounds, spent.messages, spent.words, spent.control, spent.network, spent.shared)
     counted = all(type(n) is int and 0 <= n < 2**63 for n in (*counts, *spent.bytes_to.values()))
     times = (spent.wall, spent.saving, *spent.seconds.values())
     if not (counted and all(type(t) in (int, float) and math.isfinite(t) for t in times)):

@@ -12,7 +12,6 @@ import numpy as np
 from sundsbo_mpi.comm.agreement import jointly
 from sundsbo_mpi.measuring import metrics
 from sundsbo_mpi.measuring.stationarity import UNKNOWN, Stationarity, stationarity
-from sundsbo_mpi.ranks.control import WORD_BYTES
 from sundsbo_mpi.runfile import Row
 from sundsbo_mpi.runfile.schema import COSTS
 
@@ -112,15 +111,15 @@ class Evaluation:
         """What this agent has spent since the start of the run, in the order of COSTS."""
         traffic, clock = self.agent.gossip.traffic, self.agent.clock
         network, shared = self.sent()
-        words = self.agent.control.words
+        control = self.agent.control
         spent: dict[str, float] = {
             "bytes_payload": network + shared,
             "bytes_network": network,
             "bytes_shared": shared,
             "messages": traffic.messages,
             "rounds": traffic.rounds,
-            "bytes_control": words * WORD_BYTES,
-            "rounds_control": words,
+            "bytes_control": control.bytes,
+            "rounds_control": control.turns,
         }
         spent |= {f"seconds_{phase}": seconds for phase, seconds in clock.seconds.items()}
         return np.array([spent[name] for name in COSTS], dtype=np.float64)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 GO_ON = 2**62
 SAVE = GO_ON - 1
-WORD_BYTES = 8
 RESERVE = 1.5
 """Set aside before the deadline, in checkpoints: the next one may take longer."""
 
@@ -74,14 +73,14 @@ class Control:
         self.saving = 0.0
         """Seconds that the slowest checkpoint took."""
         self._asked: int = GO_ON
-        self._exchange: Words | None = None  # planned for the first word
+        self._words: Words | None = None  # planned for the first one
         self._under_way = False
-        self.words = 0
-        """How many this agent has sent; each has WORD_BYTES bytes."""
+        self.turns, self.bytes = 0, 0
+        """How often the agents have exchanged words, and what this one has sent."""
 
     def regroup(self, tally: Tally) -> None:
         """Speak with these from now on; what was said to others last is void."""
-        self._tally, self._exchange, self._under_way = tally, None, False
+        self._tally, self._words, self._under_way = tally, None, False
 
     def ask(self, reason: Stop) -> None:
         """Ask all agents to stop, from the next word on; local."""
@@ -93,11 +92,12 @@ class Control:
         if now >= self._deadline - RESERVE * self.saving:
             self.ask(Stop.WALLTIME)
         wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
-        if self._exchange is None:
-            self._exchange = self._tally.words()
-        self._exchange.start(min(word, self._asked, wish))
+        if self._words is None:
+            self._words = self._tally.words()
+        self._words.start(min(word, self._asked, wish))
         self._under_way = True
-        self.words += 1
+        self.turns += 1
+        self.bytes += self._words.nbytes
 
     def note_saved(self, seconds: float) -> None:
         """Hear that a checkpoint was kept, which took some seconds; local."""
@@ -106,14 +106,14 @@ class Control:
 
     def finish(self) -> int:
         """Return the smallest of the words sent last, or GO_ON before the first.  Collective."""
-        if self._exchange is None or not self._under_way:
+        if self._words is None or not self._under_way:
             return GO_ON
         self._under_way = False
-        return self._exchange.finish()
+        return self._words.finish()
 
     def close(self) -> None:
         """Hear the last word and let go of what was planned; collective where one is under way."""
         self.finish()
-        if self._exchange is not None:
-            self._exchange.close()
-            self._exchange = None
+        if self._words is not None:
+            self._words.close()
+            self._words = None

@@ -153,13 +153,14 @@ def spent(agent: Agent, numbers: Sequence[int], sent: tuple[int, int]) -> Spent:
     return Spent(
         rounds=traffic.rounds,
         messages=traffic.messages,
-        words=agent.control.words,
+        words=agent.control.turns,
         wall=agent.clock.wall,
         network=sent[0],
         shared=sent[1],
         saving=agent.control.saving,
         seconds=dict(agent.clock.seconds),
         bytes_to={**traffic.earlier.bytes_to, **now},
+        control=agent.control.bytes,
     )
 
 
@@ -170,7 +171,7 @@ def take_up(agent: Agent, before: Spent, numbers: Sequence[int]) -> None:
     named = [str(numbers[j]) for j in agent.gossip.neighbours]
     traffic.bytes_to[:] = traffic.begun[:] = [before.bytes_to.get(name, 0) for name in named]
     traffic.earlier = Earlier(before.network, before.shared, before.bytes_to)
-    agent.control.words = before.words
+    agent.control.turns, agent.control.bytes = before.words, before.control
     agent.control.note_saved(before.saving)
     agent.clock.start(before.wall)
     agent.clock.seconds |= {name: before.seconds.get(name, 0.0) for name in agent.clock.seconds}
