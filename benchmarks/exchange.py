@@ -138,7 +138,7 @@ def variants(comm: MPI.Intracomm, size: str, what: str, to_close: ExitStack) -> 
     by_hand = Windows(comm, weights.links(comm.rank, 0), length)
     to_close.callback(by_hand.close)
     found[f"windows {size} {what}"] = partial(by_hand.average, filling(length))
-    waiting = local(comm).patient
+    waiting = local(comm).waiting
     for name, transport in TRANSPORTS.items():
         gossip = Gossip(comm, weights, Clock(), Wires(transport, waiting=waiting))
         to_close.callback(gossip.close)

@@ -86,7 +86,7 @@ VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
 def agent(comm: MPI.Intracomm, name: str, iterations: int) -> Agent:
     """Build this rank's agent for a variant."""
     method, transport, network = VARIANTS[name]
-    waiting = local(comm).patient
+    waiting = local(comm).waiting
     tally, clock = Tally(comm, waiting), Clock()
     return Agent(
         task=task(comm.rank),

@@ -39,7 +39,7 @@ class Windows:
 
     def __init__(self, node: MPI.Intracomm, links: Links, length: int) -> None:
         self._shares = shares(links.own, links.sources.values())
-        self._waiting = local(node).patient
+        self._waiting = local(node).waiting
         width = -(-length // LINE) * LINE
         near_its_owner = MPI.Info.Create({"alloc_shared_noncontig": "true"})
         self._window = MPI.Win.Allocate_shared(SLOTS * width * BYTES, BYTES, near_its_owner, node)

@@ -30,6 +30,7 @@ from sundsbo_mpi.clock import Clock  # noqa: E402
 from sundsbo_mpi.comm.gossip import Gossip  # noqa: E402
 from sundsbo_mpi.comm.survivors import Survivors, endure, fault_tolerance  # noqa: E402
 from sundsbo_mpi.comm.transports.network import Wires  # noqa: E402
+from sundsbo_mpi.comm.waiting import Watchful  # noqa: E402
 from sundsbo_mpi.comm.world import start_mpi  # noqa: E402
 from sundsbo_mpi.ranks.control import GO_ON, Control  # noqa: E402
 from sundsbo_mpi.tasks.closed_form import mean, penalised_solution  # noqa: E402
@@ -110,7 +111,7 @@ class Run:
             weights, bridges = remaining(self.mixing, here.agents, fits)
         life = {"agents": here.agents, "from": self.done, "bridges": bridges, "rho": weights.rho}
         self.lives.append(life)
-        gossip = DoomedGossip(here.comm, weights, Clock(), Wires(watch=here.watch))
+        gossip = DoomedGossip(here.comm, weights, Clock(), Wires(waiting=here.waiting))
         gossip.watch(self.doom)
         if recovery:
             self.doom.meet("recovered", recovery)
@@ -171,7 +172,7 @@ def main():
     comm.Barrier()
     run = Run(plan, comm)
     try:
-        endure(Survivors.of(comm, range(comm.size)), run.live)
+        endure(Survivors(comm, tuple(range(comm.size)), Watchful(comm)), run.live)
     except BaseException:
         import traceback
 

@@ -40,7 +40,7 @@ def test_cores_are_those_of_each_rank(comm, monkeypatch):
 def test_whoever_shares_a_core_is_sparing_with_it(comm, crowded, monkeypatch):
     cores = {0} if crowded else set(range(comm.size))
     monkeypatch.setattr("os.sched_getaffinity", lambda _: cores, raising=False)
-    assert local(comm).patient is (SPARING if crowded and comm.size > 1 else PATIENT)
+    assert local(comm).waiting is (SPARING if crowded and comm.size > 1 else PATIENT)
 
 
 def test_torch_gets_an_equal_share_of_the_cores(comm, monkeypatch):

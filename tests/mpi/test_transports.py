@@ -211,6 +211,21 @@ def test_without_shared_memory_messages_are_sent_and_the_reason_is_told(
         assert ("1000 of" if reason == "room" else "none here") in note
 
 
+@pytest.mark.parametrize("length", [1, 1000, LENGTH])
+def test_a_window_takes_no_more_room_than_was_asked_for(comm, length):
+    """The least of several trials: other jobs may take room meanwhile."""
+    taken = []
+    for _ in range(10):
+        comm.Barrier()
+        before = shared.room()
+        comm.Barrier()
+        window = shared.Window(comm, torch.float32, length)
+        taken.append(before - shared.room())
+        comm.Barrier()
+        window.close()
+    assert min(taken) <= shared.needed(comm, 4 * length)
+
+
 @pytest.mark.parametrize("part", [lambda _: 0, lambda rank: rank // 2, lambda rank: rank % 2])
 @pytest.mark.parametrize("lacking", [lambda comm: True, lambda comm: comm.rank == comm.size - 1])
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ WIRINGS = {name: lambda _, name=name: Wires(name) for name in (*MESSAGES, "share
     "staged": lambda _: Wires("auto", layer=Queue()),
     "staged, shared": lambda rank: Wires("shared", layer=Queue(), part=rank % 2),
     "direct": lambda _: Wires("auto", layer=Queue(), direct=True),
-    "watched": lambda _: Wires(watch=Watchful(MPI.COMM_WORLD)),
-    "watched, staged": lambda _: Wires(watch=Watchful(MPI.COMM_WORLD), layer=Queue()),
+    "watched": lambda _: Wires(waiting=Watchful(MPI.COMM_WORLD)),
+    "watched, staged": lambda _: Wires(waiting=Watchful(MPI.COMM_WORLD), layer=Queue()),
 }
 """Functions of the rank by name."""

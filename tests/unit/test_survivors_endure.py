@@ -5,6 +5,7 @@ from mpi4py import MPI
 
 from sundsbo_mpi.comm import survivors as module
 from sundsbo_mpi.comm.survivors import ENABLED, Survivors, endure, fault_tolerance
+from sundsbo_mpi.comm.waiting import Watchful
 from sundsbo_mpi.errors import AgreedError, DivergedError
 
 
@@ -67,7 +68,7 @@ def log():
 
 def run(log, future, *lives):
     """Live through ``lives``, of which each is a result or an error; return the outcome."""
-    waiting = list(lives)
+    waiting, comm = list(lives), Comm("abcd", future, log)
 
     def live(here):
         log.append(here.agents)
@@ -76,7 +77,7 @@ def run(log, future, *lives):
             raise outcome
         return outcome
 
-    result = endure(Survivors.of(Comm("abcd", future, log), range(4)), live)
+    result = endure(Survivors(comm, tuple(range(4)), Watchful(comm)), live)
     assert not waiting
     return result
 

@@ -85,7 +85,7 @@ class Ground:
             ITEMSIZE * length,
             layer_of(self.devices[buffers]),
             direct=buffers == DIRECT,
-            waiting=self.local.patient,
+            waiting=self.local.waiting,
         )
 
     def clock(self, buffers: str) -> Clock:

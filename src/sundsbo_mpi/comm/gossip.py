@@ -18,6 +18,7 @@ import numpy as np
 from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
+from sundsbo_mpi.comm.waiting import Watchful
 from sundsbo_mpi.outgoing import Outgoing, as_sent
 
 if TYPE_CHECKING:
@@ -177,6 +178,6 @@ class Gossip:
 
 
 def _connected(comm: MPI.Intracomm, mixing: Mixing, wires: Wires) -> Connection:
-    if wires.watch is None:
-        return Network(comm, mixing, wires)
-    return Survivable(comm, mixing, wires.layer, wires.watch)
+    if isinstance(wires.waiting, Watchful):
+        return Survivable(comm, mixing, wires.layer, wires.waiting)
+    return Network(comm, mixing, wires)

@@ -31,8 +31,8 @@ class Local:
     """For every rank of this node the cores it may run on."""
 
     @property
-    def patient(self) -> Waiting:
-        """How this rank waits for others while none is lost."""
+    def waiting(self) -> Waiting:
+        """How this rank waits for others where none is expected to be lost."""
         from sundsbo_mpi.comm.waiting import PATIENT, SPARING
 
         return SPARING if crowd_of(self.cores) else PATIENT

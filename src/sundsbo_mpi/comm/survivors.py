@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self, TypeVar, cast
 
@@ -31,7 +31,7 @@ from mpi4py import MPI
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.comm.launcher import OPENMPI_MPIRUN, find_launcher
 from sundsbo_mpi.comm.tally import Tally
-from sundsbo_mpi.comm.waiting import PATIENT, Waiting, Watchful
+from sundsbo_mpi.comm.waiting import Waiting, Watchful
 from sundsbo_mpi.errors import AgreedError, DivergedError
 
 T = TypeVar("T")
@@ -74,22 +74,13 @@ class Survivors:
     comm: MPI.Intracomm
     agents: tuple[int, ...]
     """The number that each rank's agent had in the beginning, ascending."""
-    watch: Watchful | None = None
-    """How a loss is noticed; None where all stay or the job ends."""
-    patient: Waiting = PATIENT
-    """How this agent waits for the others in the second case."""
-
-    @classmethod
-    def of(cls, comm: MPI.Intracomm, agents: Sequence[int], patient: Waiting | None = None) -> Self:
-        """Return all agents of a run that begins; a loss is noticed where none is patient."""
-        if patient is None:
-            return cls(comm, tuple(agents), Watchful(comm))
-        return cls(comm, tuple(agents), patient=patient)
+    waiting: Waiting
+    """How this agent waits for the others."""
 
     @property
-    def waiting(self) -> Waiting:
-        """How this agent waits for the others."""
-        return self.watch or self.patient
+    def watched(self) -> bool:
+        """Whether a loss is noticed; else all stay or the job ends."""
+        return isinstance(self.waiting, Watchful)
 
     @property
     def tally(self) -> Tally:
@@ -104,11 +95,12 @@ class Survivors:
             return False
 
     def shrunk(self) -> Self:
-        """Return those who are left of these; collective among them."""
+        """Return those who are left of these, who were watched; collective among them."""
+        assert isinstance(self.waiting, Watchful)
         comm = cast("MPI.Intracomm", self.comm.Shrink())
         places = comm.Get_group().Translate_ranks(None, self.comm.Get_group())
         agents = tuple(self.agents[place] for place in places)
-        return type(self)(comm, agents, Watchful(comm, self.watch))
+        return type(self)(comm, agents, Watchful(comm, self.waiting))
 
 
 def endure(everyone: Survivors, live: Callable[[Survivors], T]) -> T:

@@ -16,7 +16,7 @@ PAUSE_SECONDS = 1e-4
 FIRST_PAUSE_SECONDS = 5e-5
 """Little beside what the other agents of the core do meanwhile."""
 LONGEST_PAUSE_SECONDS = 1e-3
-"""The more agents share a core, the longer each waits and the more of them look."""
+"""Pauses double up to this: the more agents share a core, the longer each of them has to wait."""
 
 
 class Waiting(Protocol):
@@ -52,6 +52,7 @@ class Sparing(Patient):
 
     A rank that waits inside MPI keeps looking.  Where ranks take turns on a core, even one that
     offers it to the others after every look takes a part of their time, and of the core's cache.
+    Blocking collectives, such as those of evaluations, wait inside MPI all the same.
     """
 
     def all(self, requests: Sequence[MPI.Request]) -> None:

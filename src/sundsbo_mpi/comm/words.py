@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from sundsbo_mpi.comm.waiting import PATIENT, Waiting
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sundsbo_mpi.comm.waiting import Waiting
 
 FEW = 32
 """Agents that tell each other their words directly, by messages that are planned once: one step
@@ -29,13 +29,15 @@ class Words:
         waiting: How the others' words are waited for.
     """
 
-    def __init__(self, comm: MPI.Intracomm, waiting: Waiting = PATIENT) -> None:
+    def __init__(self, comm: MPI.Intracomm, waiting: Waiting) -> None:
         self._comm, self._waiting = comm, waiting
         self._few = comm.size <= FEW
         self._said = np.zeros(1, dtype=np.int64)
         self._heard = np.zeros(comm.size if self._few else 1, dtype=np.int64)
         self._planned = self._plan() if self._few else []
         self._requests: Sequence[MPI.Request] = self._planned
+        self.nbytes = self._said.nbytes * (comm.size - 1 if self._few else 1)
+        """Bytes that this agent sends in a turn; of a reduction what it contributes, once."""
         waiting.keep(self)
 
     def _plan(self) -> list[MPI.Prequest]:

@@ -64,7 +64,8 @@ def solve(  # noqa: PLR0913  (the last three may be left out)
 
     It does what ``sundsbo-mpi run`` does with the same settings, without a run file or checkpoints,
     on the device and in the dtype (float32 or float64) of ``task.start()``.  Torch gets the rank's
-    share of the cores, unless ``OMP_NUM_THREADS`` is set.  Collective over ``comm``.
+    share of the cores, unless ``OMP_NUM_THREADS`` is set, and the C library keeps from then on what
+    it frees (``heap.keep_freed_memory``).  Collective over ``comm``.
 
     Args:
         task: This agent's problem, with its own data; rank i of ``comm`` is agent i.
@@ -73,8 +74,7 @@ def solve(  # noqa: PLR0913  (the last three may be left out)
             others.
         method: One of the algorithms that ``sundsbo-mpi list`` names.
         iterations: Number K of iterations.
-        eval_every: Iterations between evaluations; there is one before the first and one after the
-            last.
+        eval_every: Iterations between evaluations; one more precedes the first, one ends the run.
         options: Of the method, as ``--set algorithm.NAME`` takes them: ``step_x=0.1``,
             ``step_y={"scale": 0.1, "power": 0.5}``.  A task's ``defaults`` are for the command.
 

@@ -105,7 +105,7 @@ def solve_over(comm: MPI.Intracomm, task: Task, weights: Mixing, asked: Asked) -
         here = node.local(own)
         clock = Clock(torch.cuda.synchronize if device.type == "cuda" else None)
         site = Site(here, device, node.cap_threads(here), clock)
-        everyone = Survivors.of(own, range(own.size), here.patient)
+        everyone = Survivors(own, tuple(range(own.size)), here.waiting)
         agent = build_agent(prepared, task, site, everyone, Control(everyone.tally))
         opened.callback(agent.close)
 

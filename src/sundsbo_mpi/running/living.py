@@ -54,7 +54,7 @@ class Run:
         self._begun, self._site, self._task, self._control = prepared, site, task, control
         tally, output = everyone.tally, prepared.config.output
         # Where agents may be lost any rank may have to go on with the run file.
-        self._facts = facts_of_agents(tally, site, task, shared=everyone.watch is not None)
+        self._facts = facts_of_agents(tally, site, task, shared=everyone.watched)
         self._hosts = dict(zip(everyone.agents, site.local.nodes, strict=True))
         self._tracer = startup.build_tracer(output, everyone, site)
         self._folder = Folder(Path(output.checkpoint)) if output.checkpoint else None

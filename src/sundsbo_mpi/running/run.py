@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sundsbo_mpi.checkpoint.resuming import candidates
 from sundsbo_mpi.comm.survivors import Survivors, endure
 from sundsbo_mpi.comm.tally import Tally
+from sundsbo_mpi.comm.waiting import Watchful
 from sundsbo_mpi.errors import AgreedError, DivergedError, UsageError
 from sundsbo_mpi.ranks import signals
 from sundsbo_mpi.ranks.control import STOPPED_STATUS, Control, Stop
@@ -54,8 +55,8 @@ def _run(request: Request, comm: MPI.Intracomm, began: float, early: list[str]) 
     site, notes = startup.find_site(config, comm, tally, threads)
     task = startup.build_task(prepared, tally, site.device, shard)
     prepared = prepared.noting(*notes, *startup.lacks(config, task))
-    patient = site.local.patient if config.run.on_failure == "abort" else None
-    everyone = Survivors.of(comm, prepared.about.numbers, patient)
+    waiting = Watchful(comm) if config.run.on_failure == "continue" else site.local.waiting
+    everyone = Survivors(comm, tuple(prepared.about.numbers), waiting)
     control = _control(config, tally, began)
     one = Run(prepared, site, task, control, everyone)
     with signals.stopping(lambda name: control.ask(Stop[name])):
@@ -80,10 +81,10 @@ def _to_the_end(one: Run, everyone: Survivors, config: Config) -> End:
     status, together = "failed", False
     watchdog = Watchdog(config.run.comm_timeout)
     try:
-        if everyone.watch is None:
-            end = one.live(everyone, watchdog)
-        else:
+        if everyone.watched:
             end = endure(everyone, lambda here: one.live(here, watchdog))
+        else:
+            end = one.live(everyone, watchdog)
         status, together = "interrupted" if end.stop else "finished", True
         return end
     except (AgreedError, DivergedError) as error:

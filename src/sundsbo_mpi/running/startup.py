@@ -116,10 +116,9 @@ def build_agent(
     jointly(tally, lambda: require_overlap(config.run.overlap))
     algorithm = build_algorithm(config, prepared.about.agents)[0]
     wires = jointly(tally, lambda: _wires(config, task, algorithm, site.device))
-    wires = replace(wires, watch=here.watch, waiting=here.waiting)
+    wires = replace(wires, waiting=here.waiting)
     gossip = jointly(tally, lambda: Gossip(here.comm, prepared.weights, site.clock, wires))
     keep_freed_memory()
-    watched = here.watch is not None
     return Agent(
         task=task,
         algorithm=algorithm,
@@ -129,7 +128,7 @@ def build_agent(
         clock=site.clock,
         iterations=config.run.iterations,
         eval_every=config.run.eval_every,
-        progress=None if watched else _progress(config, gossip, site.local, tally.agent),
+        progress=None if here.watched else _progress(config, gossip, site.local, tally.agent),
         skipping=config.run.on_nan == "skip",
         numbered=(prepared.about.numbers[tally.agent], prepared.about.agents),
     )

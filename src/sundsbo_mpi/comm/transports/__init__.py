@@ -30,7 +30,7 @@ SPOKEN: Mapping[str, str] = {
 
 
 class Transport(NamedTuple):
-    """The routes of one transport; where W changes, all messages go from agent to agent."""
+    """The routes of one transport; where W changes, the far one is a message to each neighbour."""
 
     near: str
     """The route between agents of one node."""

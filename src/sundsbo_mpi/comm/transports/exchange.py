@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from sundsbo_mpi.comm.waiting import PATIENT, Waiting
-
 if TYPE_CHECKING:
     from mpi4py import MPI
     from torch import Tensor
 
+    from sundsbo_mpi.comm.waiting import Waiting
     from sundsbo_mpi.topology import Links
 
 
@@ -76,9 +75,7 @@ class Exchange:
     arrived: Sequence[Tensor] = ()
     """The neighbours' messages, in the order of the links' sources."""
 
-    def __init__(
-        self, slots: Sequence[Tensor], routes: Sequence[Route], waiting: Waiting = PATIENT
-    ) -> None:
+    def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route], waiting: Waiting) -> None:
         self._slots, self._routes, self._waiting = slots, routes, waiting
         self._slot = 0
         self.packed = self.own = slots[0]

@@ -30,7 +30,7 @@ from sundsbo_mpi.comm.transports.graph import Edges, Graph
 from sundsbo_mpi.comm.transports.messages import Allocate, can_plan, on_host
 from sundsbo_mpi.comm.transports.shared import Shared, Window, obstacle, shortage
 from sundsbo_mpi.comm.transports.staging import Direct, Layer, Staged
-from sundsbo_mpi.comm.waiting import PATIENT, Waiting, Watchful
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Links
 
@@ -55,9 +55,8 @@ class Wires:
         direct: Hand device buffers to MPI, from agent to agent; needs an MPI that can take them.
         part: Ranks of one node with other numbers than this one's count as on another node: so one
             machine can stand for several, as in the tests.
-        watch: How agents that are lost are noticed, where the others shall go on without them; then
+        waiting: How this agent waits for messages.  Where it watches for agents that are lost,
             messages go one by one, whatever ``transport`` says.
-        waiting: How this agent waits for messages while nobody is lost.
     """
 
     transport: str = DEFAULT
@@ -65,7 +64,6 @@ class Wires:
     layer: Layer | None = None
     direct: bool = False
     part: int = 0
-    watch: Watchful | None = None
     waiting: Waiting = PATIENT
 
 

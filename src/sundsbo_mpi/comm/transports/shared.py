@@ -15,6 +15,7 @@ direction and round.
 from __future__ import annotations
 
 import math
+import mmap
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,8 +46,11 @@ def room() -> float:
 
 
 def needed(node: MPI.Intracomm, size: int) -> int:
-    """Return the bytes of a node's window for messages of ``size`` bytes."""
-    return node.size * SLOTS * _aligned(size)
+    """Return the bytes of a node's window for messages of ``size`` bytes.
+
+    The slots of every agent begin a page, and MPI takes one page for itself.
+    """
+    return node.size * _whole(SLOTS * _aligned(size), mmap.PAGESIZE) + mmap.PAGESIZE
 
 
 def shortage(node: MPI.Intracomm, size: int) -> str | None:
@@ -78,7 +82,11 @@ def try_window(node: MPI.Intracomm) -> None:
 
 
 def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return _whole(size, ALIGNMENT)
+
+
+def _whole(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 class Window:

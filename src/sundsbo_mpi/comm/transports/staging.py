@@ -15,11 +15,11 @@ import torch
 from mpi4py import MPI
 
 from sundsbo_mpi.comm.transports.exchange import Exchange, Route
+from sundsbo_mpi.comm.waiting import PATIENT, Waiting
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sundsbo_mpi.comm.waiting import Waiting
     from sundsbo_mpi.topology import Links
 
 
@@ -95,7 +95,8 @@ class Staged(Exchange):
     """
 
     def __init__(self, host: Exchange, layer: Layer) -> None:
-        super().__init__((layer.empty(host.packed.numel(), host.packed.dtype),), ())
+        slots = (layer.empty(host.packed.numel(), host.packed.dtype),)
+        super().__init__(slots, (), PATIENT)  # it is the host's that waits
         self._host, self._layer = host, layer
         self._rows: list[Tensor] = []
 
