@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sundsbo_mpi.comm.tally import Tally
     from sundsbo_mpi.composition import Algorithm, State
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 
 def answer(
-    step: Exchange[tuple[Variables, State]],
+    step: Rounds[tuple[Variables, State]],
     gossip: Gossip,
     clock: Clock,
     moving: AbstractContextManager[object],
@@ -115,7 +115,7 @@ class Agent:
     """Whether an iteration that leads to numbers that are not finite is undone on all agents,
     rather than ending the run; it costs a wait for the slowest in every iteration."""
     numbered: tuple[int, int] | None = None
-    """The agent's number and that of agents in the beginning, where some were lost since."""
+    """The agent's number and that of agents in the beginning; those of the tally unless given."""
 
     def run(self, observer: Observer, begin: Position | None = None) -> End:
         """Iterate k = 0 .. K-1, or from where it begins, or until the agents agree to stop.

@@ -35,7 +35,7 @@ from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.matrix_directions import lower_cross, lower_hessian, require_small
 from sundsbo_mpi.composition.schedules import Scheduled
-from sundsbo_mpi.composition.techniques import Exchange, technique
+from sundsbo_mpi.composition.techniques import Rounds, technique
 from sundsbo_mpi.options import require_integer, require_positive
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _solve(w: Variables, options: GossipDsboOptions) -> Tensor:
     return t / options.lipschitz
 
 
-def _blend(e: Tensor, sample: Gradient, beta: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
+def _blend(e: Tensor, sample: Gradient, beta: float, m: Any) -> Rounds[tuple[Tensor, Any]]:
     """Average over the neighbours and over time: e^{k+1} = (1 - β) W e^k + β ê."""
     e_bar = yield e
     return (1 - beta) * e_bar + beta * sample(), m

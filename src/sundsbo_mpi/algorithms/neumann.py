@@ -16,7 +16,7 @@ from sundsbo_mpi.composition import Composed, Oracles
 from sundsbo_mpi.composition.directions import gradient, leaf, product
 from sundsbo_mpi.composition.estimators import Estimator, Variables, momentum, storm
 from sundsbo_mpi.composition.schedules import Schedule, Scheduled
-from sundsbo_mpi.composition.techniques import Exchange, Technique, Tracking, technique
+from sundsbo_mpi.composition.techniques import Rounds, Technique, Tracking, technique
 from sundsbo_mpi.options import require_integer, require_positive
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ def series(task: Task, w: Variables, xi: Any, *, terms: int, lipschitz: float) -
 def relaxed(tracking: Technique, eta: float) -> Technique:
     """Let a tracking technique make only the part η of its step: ◇ + η (next ◇ - ◇)."""
 
-    def step(
-        s: Tensor, own: Gradient, lam: float, m: Tracking
-    ) -> Exchange[tuple[Tensor, Tracking]]:
+    def step(s: Tensor, own: Gradient, lam: float, m: Tracking) -> Rounds[tuple[Tensor, Tracking]]:
         s_half, m = yield from tracking.step(s, own, lam, m)
         return s + eta * (s_half - s), m
 

@@ -12,7 +12,7 @@ from sundsbo_mpi.composition import Composed, Lengths, Oracles, State, no_penalt
 from sundsbo_mpi.composition.directions import gradient, leaf
 from sundsbo_mpi.composition.estimators import Variables, minibatch
 from sundsbo_mpi.composition.schedules import Scheduled
-from sundsbo_mpi.composition.techniques import Exchange, technique
+from sundsbo_mpi.composition.techniques import Rounds, technique
 from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.tasks.base import Penalty
 
@@ -98,7 +98,7 @@ class SingleLevel:
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Move the trained variables."""
         return self.of(tuple(state.memory)).step(task, k, w, state)
 

@@ -9,7 +9,7 @@ from sundsbo_mpi.algorithms.aid import ALL_AT_ONCE, AidOptions, begin, unpenalis
 from sundsbo_mpi.algorithms.base import Horizon, steps
 from sundsbo_mpi.composition import Composed, directions
 from sundsbo_mpi.composition.estimators import minibatch
-from sundsbo_mpi.composition.techniques import Exchange, Technique, technique
+from sundsbo_mpi.composition.techniques import Rounds, Technique, technique
 from sundsbo_mpi.options import require_positive
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def projected(tracking: Technique, radius: float) -> Technique:
     that remembers ◇ conserves an average that the projection would break, and is not for this.
     """
 
-    def step(s: Tensor, gradient: Gradient, lam: float, m: Any) -> Exchange[tuple[Tensor, Any]]:
+    def step(s: Tensor, gradient: Gradient, lam: float, m: Any) -> Rounds[tuple[Tensor, Any]]:
         s, m = yield from tracking.step(s, gradient, lam, m)
         return s * (radius / s.norm().clamp(min=radius)), m
 

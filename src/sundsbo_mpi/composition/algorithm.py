@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -92,7 +92,7 @@ class Algorithm(Protocol):
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do iteration k of one agent, yielding what must be averaged over its neighbours."""
         ...
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.composition.algorithm import Lengths, Oracles, State, no_penalty
 from sundsbo_mpi.composition.fusion import lockstep
-from sundsbo_mpi.composition.techniques import Exchange, Technique
+from sundsbo_mpi.composition.techniques import Rounds, Technique
 from sundsbo_mpi.outgoing import nothing
 from sundsbo_mpi.tasks.base import Penalty
 
@@ -87,13 +87,13 @@ class Composed:
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Step I is local; Steps II and III yield what must travel."""
         return (yield from self.step_on(task.sample(k), task, k, w, state))
 
     def step_on(
         self, xi: Any, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do ``step`` on the batch ``xi``."""
 
         @cache

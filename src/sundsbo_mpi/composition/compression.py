@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sundsbo_mpi.composition.algorithm import State
     from sundsbo_mpi.composition.compressors import Compressor, Key
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -103,12 +103,12 @@ class Compressed(Wrapped):
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do the method's step; its rounds are answered through the replicas."""
         before, replicas = state.estimate
         after: list[Replica] = []
 
-        def exchange(outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
+        def exchange(outgoing: Outgoing) -> Rounds[tuple[Tensor, ...]]:
             r = len(after)
             answer, replica = yield from self._exchange(outgoing, replicas[r], (self.seed, k, r))
             after.append(replica)
@@ -120,7 +120,7 @@ class Compressed(Wrapped):
 
     def _exchange(
         self, outgoing: Outgoing, replica: Replica, key: Key
-    ) -> Exchange[tuple[tuple[Tensor, ...], Replica]]:
+    ) -> Rounds[tuple[tuple[Tensor, ...], Replica]]:
         """Do one round."""
         import torch
 

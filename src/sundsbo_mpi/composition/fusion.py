@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
 
 
 def lockstep(
-    steps: Mapping[str, Exchange[tuple[Tensor, Any]]],
+    steps: Mapping[str, Rounds[tuple[Tensor, Any]]],
     left_to_do: Callable[[], Callable[[], object]] = lambda: nothing,
-) -> Exchange[tuple[Variables, dict[str, Any]]]:
+) -> Rounds[tuple[Variables, dict[str, Any]]]:
     """Advance one step of every variable together, fusing what they yield into one message.
 
     A mixed strategy so costs the largest number of rounds among its techniques, not the sum.

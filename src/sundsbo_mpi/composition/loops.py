@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -82,7 +82,7 @@ class Loop:
 
     def step_on(
         self, _xi: Any, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do all repetitions of iteration k; the batch of the other stages is not used."""
         memory = {
             v: t.start(w[v]) if self.afresh else state.memory[v].technique

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.composition.algorithm import Lengths, State
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.outgoing import Outgoing
     from sundsbo_mpi.tasks.base import Task
 
@@ -66,11 +66,11 @@ class MultiStep(Wrapped):
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do the method's step with every yield repeated."""
         return (yield from relayed(self.method.step(task, k, w, state), self._average))
 
-    def _average(self, outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
+    def _average(self, outgoing: Outgoing) -> Rounds[tuple[Tensor, ...]]:
         """Yield what is sent, then its average, and so on, and return the last average."""
         for _ in range(self.steps):
             outgoing = outgoing._replace(parts=(yield outgoing), meanwhile=nothing)

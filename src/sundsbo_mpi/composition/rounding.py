@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sundsbo_mpi.composition.algorithm import State
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 WIRE_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
@@ -50,11 +50,11 @@ class Rounded(Wrapped):
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do the method's step with every message rounded."""
         return (yield from relayed(self.method.step(task, k, w, state), self._exchange))
 
-    def _exchange(self, outgoing: Outgoing) -> Exchange[tuple[Tensor, ...]]:
+    def _exchange(self, outgoing: Outgoing) -> Rounds[tuple[Tensor, ...]]:
         import torch
 
         half = getattr(torch, WIRE_DTYPES[self.wire])

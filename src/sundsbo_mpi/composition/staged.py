@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sundsbo_mpi.composition.estimators import Variables
-    from sundsbo_mpi.composition.techniques import Exchange
+    from sundsbo_mpi.composition.techniques import Rounds
     from sundsbo_mpi.tasks.base import Task
 
 
@@ -76,7 +76,7 @@ class Staged:
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Let every stage do its step; one batch serves them all."""
         xi = task.sample(k)
         estimates: list[Any] = []

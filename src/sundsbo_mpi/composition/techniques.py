@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
-Exchange: TypeAlias = Generator[Any, Any, T]
+Rounds: TypeAlias = Generator[Any, Any, T]
 """Yields what must travel, is sent its neighbourhood average, and returns a T."""
 Gradient: TypeAlias = Callable[[], "Tensor"]
 
@@ -95,7 +95,7 @@ class Technique(NamedTuple):
 
     start: Callable[[Tensor], Any]
     """◇^0 -> the memory before the first iteration."""
-    step: Callable[[Tensor, Gradient, float, Any], Exchange[tuple[Tensor, Any]]]
+    step: Callable[[Tensor, Gradient, float, Any], Rounds[tuple[Tensor, Any]]]
     """(◇^k, gradient, λ^k, memory) -> generator returning (◇^{k+1}, memory)."""
     defect: Callable[[Tensor, Tensor, float, Tensor, Any], tuple[Tensor, Tensor]]
     """(◇^{k+1}, ◇^k, λ^k, D̂^k, memory) -> what averages to zero over the agents, and its scale."""
@@ -107,7 +107,7 @@ class Technique(NamedTuple):
     """It needs symmetric W_k with all eigenvalues above this; any W_k if it is -inf."""
 
 
-def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[tuple[Tensor, Any]]:
+def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Rounds[tuple[Tensor, Any]]:
     """Adapt then combine: ◇^{k+1} = W (◇^k - λ^k D̂^k).
 
     SUN-DSBO-SE, Algorithm 1; diffusion (Sayed, 2014).
@@ -116,9 +116,7 @@ def se_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Exchange[
     return s, Nothing()
 
 
-def dgd_step(
-    s: Tensor, gradient: Gradient, lam: float, _m: Nothing
-) -> Exchange[tuple[Tensor, Any]]:
+def dgd_step(s: Tensor, gradient: Gradient, lam: float, _m: Nothing) -> Rounds[tuple[Tensor, Any]]:
     """Combine then adapt: ◇^{k+1} = W ◇^k - λ^k D̂^k.
 
     Non-ATC DGD, remark (a); D-PSGD (Lian et al., 2017).
@@ -127,7 +125,7 @@ def dgd_step(
     return s_bar.sub(gradient(), alpha=lam), Nothing()
 
 
-def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[tuple[Tensor, Any]]:
+def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Rounds[tuple[Tensor, Any]]:
     """ATC gradient tracking, SUN-DSBO-GT, Algorithm 2 (Xu et al., 2015).
 
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W (◇^k - λ^k D^k);  D^{-1} = D̂^{-1} = 0.
@@ -140,7 +138,7 @@ def gt_step(s: Tensor, gradient: Gradient, lam: float, m: Tracking) -> Exchange[
 
 def semi_gt_step(
     s: Tensor, gradient: Gradient, lam: float, m: Tracking
-) -> Exchange[tuple[Tensor, Any]]:
+) -> Rounds[tuple[Tensor, Any]]:
     """Semi-ATC gradient tracking (Di Lorenzo and Scutari, 2016); both vectors in one round.
 
     D^k = W (D^{k-1} + D̂^k - D̂^{k-1});  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
@@ -152,7 +150,7 @@ def semi_gt_step(
 
 def non_atc_gt_step(
     s: Tensor, gradient: Gradient, lam: float, m: Tracking
-) -> Exchange[tuple[Tensor, Any]]:
+) -> Rounds[tuple[Tensor, Any]]:
     """Non-ATC gradient tracking (Nedic, Olshevsky and Shi, 2017); both vectors in one round.
 
     D^k = W D^{k-1} + D̂^k - D̂^{k-1};  ◇^{k+1} = W ◇^k - λ^k D^k;  D^{-1} = D̂^{-1} = 0.
@@ -163,7 +161,7 @@ def non_atc_gt_step(
     return s_bar.sub(D, alpha=lam), Tracking(D, D_hat)
 
 
-def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Exchange[tuple[Tensor, Any]]:
+def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Rounds[tuple[Tensor, Any]]:
     """EXTRA (Shi, Ling, Wu and Yin, 2015), remark (b).
 
     ◇^{k+1} = ◇^k + W ◇^k - (I + W)/2 ◇^{k-1} - (λ^k D̂^k - λ^{k-1} D̂^{k-1}),
@@ -180,7 +178,7 @@ def extra_step(s: Tensor, gradient: Gradient, lam: float, m: Extra) -> Exchange[
     return s_next, Extra(s, s_bar, lam_D_hat)
 
 
-def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[tuple[Tensor, Any]]:
+def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Rounds[tuple[Tensor, Any]]:
     """Exact Diffusion (Yuan, Ying, Zhao and Sayed, 2018), also D² (Tang et al., 2018).
 
     ◇^{k+1} = W (2 ◇^k - ◇^{k-1} - (λ^k D̂^k - λ^{k-1} D̂^{k-1})),  ◇^{-1} = ◇^0,  D̂^{-1} = 0.
@@ -197,7 +195,7 @@ def ed_step(s: Tensor, gradient: Gradient, lam: float, m: Diffused) -> Exchange[
 
 def suda_extra_step(
     s: Tensor, gradient: Gradient, lam: float, m: Diffused
-) -> Exchange[tuple[Tensor, Any]]:
+) -> Rounds[tuple[Tensor, Any]]:
     """EXTRA as SUDA (Alghunaim and Yuan, 2022, arXiv 2110.09993) writes it, with W twice.
 
     ◇^{k+1} = W (2 ◇^k - ◇^{k-1}) - (λ^k D̂^k - λ^{k-1} D̂^{k-1}),  ◇^1 = W ◇^0 - λ^0 D̂^0.
@@ -214,7 +212,7 @@ def suda_extra_step(
 
 def alone_step(
     s: Tensor, gradient: Gradient, lam: float, _m: Nothing
-) -> Exchange[tuple[Tensor, Any]]:
+) -> Rounds[tuple[Tensor, Any]]:
     """Descend without neighbours: ◇^{k+1} = ◇^k - λ^k D̂^k."""
     yield ()  # the messages of other variables go first
     return s - lam * gradient(), Nothing()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sundsbo_mpi.composition.algorithm import Algorithm, Lengths, Oracles, State
-from sundsbo_mpi.composition.techniques import Exchange, T
+from sundsbo_mpi.composition.techniques import Rounds, T
 from sundsbo_mpi.tasks.base import Penalty
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Wrapped:
 
     def step(
         self, task: Task, k: int, w: Variables, state: State
-    ) -> Exchange[tuple[Variables, State]]:
+    ) -> Rounds[tuple[Variables, State]]:
         """Do the step of the method."""
         return self.method.step(task, k, w, state)
 
@@ -75,8 +75,8 @@ class Wrapped:
 
 
 def relayed(
-    step: Exchange[T], exchange: Callable[[Outgoing], Exchange[tuple[Tensor, ...]]]
-) -> Exchange[T]:
+    step: Rounds[T], exchange: Callable[[Outgoing], Rounds[tuple[Tensor, ...]]]
+) -> Rounds[T]:
     """Run ``step``, answering each of its rounds by what ``exchange`` makes of it."""
     averaged = None
     while True:
