@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sundsbo_mpi.algorithms.messages import Sizes
-from sundsbo_mpi.bench import cases, core_ranges, timing
+from sundsbo_mpi.bench import cases, core_ranges, measuring, timing
 from sundsbo_mpi.bench.cases import DIRECT, EXCHANGE, HOST, ROUND, STAGED, Ground, averaging
 from sundsbo_mpi.bench.fitting import fit_links
 from sundsbo_mpi.bench.measuring import measure_iterations, measure_pairs, measure_series
@@ -158,6 +158,25 @@ def test_every_pair_is_timed(ground):
     assert (found["bandwidth"] > 0).all()
 
 
+def test_pairs_between_nodes_are_timed_while_no_other_is_at_their_nodes(ground, monkeypatch):
+    """Whom every rank swaps with, turn after turn."""
+    met = []
+    monkeypatch.setattr(
+        measuring, "BarePair", lambda comm, *of: met.append(of) or BarePair(comm, *of)
+    )
+    measure_pairs(ground, networks_of(ground, "complete")[ALL].edges(), SIZES)
+    n, nodes = ground.tally.agents, ground.local.nodes
+    everyone = ground.local.comm.allgather([partner for partner, _ in met])
+    timed = [0, 0]
+    for partners in zip(*everyone, strict=True):
+        pairs = [(i, j) for i, j in enumerate(partners) if j != NOBODY and i < j]
+        assert all(partners[j] == i for i, j in pairs)
+        far = [pair for pair in pairs if nodes[pair[0]] != nodes[pair[1]]]
+        assert len(far) <= 1  # as there are two nodes
+        timed = [timed[0] + len(far), timed[1] + len(pairs)]
+    assert timed == [2 * (n // 2) * (n - n // 2), n * (n - 1)]  # with messages of two sizes
+
+
 def test_the_cases_take_turns_on_all_ranks(comm):
     called = []
     listed = {name: Case(lambda name=name: called.append(name)) for name in "abc"}
@@ -204,15 +223,15 @@ def test_the_routes_that_were_timed_are_told(ground, monkeypatch):
     monkeypatch.setattr(
         cases, "layer_of", lambda device: None if device.type == "cpu" else Memory()
     )
-    monkeypatch.setattr(shared, "room", lambda: 128 * ground.tally.agents)
+    monkeypatch.setattr(shared, "room", lambda: shared.needed(ground.local.comm, 4))
     monkeypatch.setattr(Ground, "ones", lambda _, __, length: torch.ones(length))
     monkeypatch.setattr(Ground, "clock", lambda *_: Clock())
     devices = {HOST: torch.device("cpu"), STAGED: torch.device("meta")}
     ground = dataclasses.replace(ground, devices=devices)
     networks = networks_of(ground, "ring")
-    measure_series(ground, networks, SIZES)
+    measure_series(ground, networks, (4, 65536))
     short = dict(ground.carried.routes())
-    measure_iterations(ground, networks[ALL], [(4096,)])
+    measure_iterations(ground, networks[ALL], [(65536,)])
     if ground.tally.agents == 1:
         assert short == {}
         assert set(ground.carried.routes().values()) == {"no links"}

@@ -19,7 +19,6 @@ from sundsbo_mpi.bench.fitting import (
     unchecked,
 )
 from sundsbo_mpi.bench.model import CLASSES, OTHER, SAME, Fit, Model, fit, load
-from sundsbo_mpi.bench.pairing import pairs_of, turns
 from sundsbo_mpi.bench.parts import ALL, parts
 from sundsbo_mpi.bench.prediction import Asked, decentralised, placed, predict, require_measured
 from sundsbo_mpi.bench.record import Key, Sent, Series
@@ -241,18 +240,6 @@ def test_methods_with_messages_that_are_too_large_are_named(sizes, too_large):
     messages = checked_messages(sizes)
     assert max(sum(sent) for sent in messages) <= LARGEST_CHECKED
     assert set(unchecked([Sent.of(sent, names) for sent, names in messages.items()])) == too_large
-
-
-def test_pairs_take_turns_without_meeting_themselves():
-    for name, agents in (("star", 7), ("ring", 5), ("complete", 6), ("torus", 12)):
-        pairs = pairs_of(BUILDERS[name](agents).edges())
-        turn_of = turns(pairs)
-        for turn in np.unique(turn_of):
-            busy = pairs[turn_of == turn].ravel()
-            assert len(busy) == len(set(busy.tolist()))
-        degree = np.bincount(pairs.ravel()).max()
-        assert turn_of.max() < 2 * degree - 1
-    assert turns(pairs_of(np.empty((0, 2), dtype=int))).size == 0
 
 
 def test_a_network_is_predicted_by_hand():

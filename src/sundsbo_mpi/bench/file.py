@@ -18,9 +18,12 @@ With n ranks, E directed edges, P pairs of neighbours, S message sizes and M met
 /ranks/node_cores                              (n,)     how many of them the rank's node has;
                                                         earlier files lack it
 /topology/edges                                (E, 2)   sender, receiver
-/pairs/<first|second|latency_s|bandwidth>      (P,)     of each pair alone, both directions at once:
+/pairs/<first|second|latency_s|bandwidth>      (P,)     of each pair, both directions at once:
                                                         seconds of the shortest message, bytes per
-                                                        second and direction of the longest
+                                                        second and direction of the longest; no
+                                                        other pair of its agents was timed then,
+                                                        nor, where it is between nodes, another such
+                                                        pair of its nodes (earlier files: perhaps)
 /series/<what>/<transport>/<buffers>/<links>/           seconds; what: round (pack, exchange, mix),
                                                         exchange, allreduce, memcpy, mix
     median                                     (S, n)   of the repeats, on every rank

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from sundsbo_mpi.bench.record import Key, Series
 
 PAIR_REPEATS = 10
-"""At most, of the timing of a pair: it is made for as many turns as an agent has neighbours."""
+"""At most, of the timing of a pair: every neighbour of the busiest agent takes a turn, and
+so does every pair that leads from the busiest node to others."""
 
 
 def measure_series(
@@ -80,13 +81,13 @@ def measure_iterations(
 def measure_pairs(
     ground: Ground, edges: NDArray[np.int64], sizes: Sequence[int]
 ) -> dict[str, NDArray[Any]] | None:
-    """Time every pair of neighbours by itself, with the shortest and the longest message.
+    """Time every pair of neighbours, with the shortest and the longest message.
 
-    Pairs that have no agent in common take their turn together.  Returns, on rank 0, the columns of
-    ``Bench.pairs``.
+    Who is timed at the same time is as ``turns`` says; all other agents wait.  Returns, on rank 0,
+    the columns of ``Bench.pairs``.
     """
     pairs, agent = pairs_of(edges), ground.tally.agent
-    turn_of = turns(pairs)
+    turn_of = turns(pairs, np.array(ground.local.nodes))
     seconds = np.full((2, len(pairs)), np.nan)
     for turn in range(turn_of.max(initial=-1) + 1):
         mine = np.flatnonzero((turn_of == turn) & (pairs == agent).any(axis=1))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
 
+from sundsbo_mpi.bench.prediction import Prediction
+from sundsbo_mpi.csvfile import write_csv
 from sundsbo_mpi.texttable import seconds, size, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from pathlib import Path
 
-    from sundsbo_mpi.bench.prediction import Prediction
+    from rich.console import RenderableType
 
 HEADER = (
     *("method", "agents", "rounds", "vectors", "exchange", "iteration"),
@@ -48,3 +51,8 @@ def render_predictions(
         for reason in dict.fromkeys(refused.values())
     )
     return Group(table(HEADER, rows, title=title, whole=1), *left_out)
+
+
+def write_predictions(path: Path, found: Sequence[Prediction]) -> None:
+    """Write one line per method and network, with all numbers."""
+    write_csv(path, list(map(asdict, found)), [field.name for field in fields(Prediction)])

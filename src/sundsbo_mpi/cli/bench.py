@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sundsbo_mpi.bench.message_sizes import LARGEST, NUMBER
+from sundsbo_mpi.bench.networks import refuse_reading
 from sundsbo_mpi.cli.flags import file_option, overwrite_option, topology_option
 from sundsbo_mpi.cli.integers import PAYLOAD_TEXT, Integers, payload_option, with_commas
 from sundsbo_mpi.cli.reading import reading_options
@@ -54,18 +55,23 @@ def command(
     Every transport is timed for every size of message, in averaging rounds as a run does them, and
     beside it bare MPI: neighbourhood collectives, allreduce, a copy, the weighted sum. All take
     turns within each repeat, after a warm-up and a barrier. Where links lead to the same and to
-    other nodes, each class is timed by itself too, and so is each pair of neighbours. To each class
-    is fitted alpha + beta bytes per neighbour and round; the sum is checked against the
-    rounds of an iteration of every method that sends anything, with its default options; methods
-    that send the same are measured once; d-psgd and gnsd are taken to train y alone. Left out are
-    methods that send more than 67 MB to a neighbour in an iteration, and those that cannot run with
-    such an x and y.
+    other nodes, each class is timed by itself too. Every pair of neighbours is timed in any case:
+    one between nodes while no other leads from or to these, one within a node beside pairs of other
+    agents. To each class is fitted alpha + beta bytes per neighbour and round; the sum is
+    checked against the rounds of an iteration of every method that sends anything, with its default
+    options; methods that send the same are measured once; d-psgd and gnsd are taken to train y
+    alone. Left out are methods that send more than 67 MB to a neighbour in an iteration, and those
+    that cannot run with such an x and y.
 
     To put the OSU benchmarks beside it, start their 'osu_neighbor_alltoallv' on as many ranks,
     placed alike, with '-N graph:FILE' and the same links, a line 'sender,receiver' each, and
     compare its average latency with the exchange of mpi-blocking at the same size.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     require_integer("--repeats", others["repeats"], 1)
+    if others["topology"] is None:
+        refuse_reading(
+            reading, "without --topology a ring is made", "name the file with --topology"
+        )
     checked = {"sizes": _sizes(sizes), "reading": reading, **others}
     from sundsbo_mpi.comm.world import load_mpi
 

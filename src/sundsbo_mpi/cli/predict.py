@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +86,8 @@ def command(
     their own default options but for --set. Notes tell where the bench says little about this.
     """  # noqa: D301  (click takes the character \b, not a backslash)
     from sundsbo_mpi.bench.doubts import doubts
-    from sundsbo_mpi.bench.prediction import Prediction
-    from sundsbo_mpi.bench.tabulating import render_predictions
-    from sundsbo_mpi.csvfile import check_csv, write_csv
+    from sundsbo_mpi.bench.tabulating import render_predictions, write_predictions
+    from sundsbo_mpi.csvfile import check_csv
     from sundsbo_mpi.texttable import console
 
     if csv_file is not None:
@@ -106,7 +103,7 @@ def command(
     found, refused = _predicted(model, networks, asked, all_needed=bool(how["methods"]))
     _note(doubts(how["model"], bench, way, found))
     if csv_file is not None:
-        write_csv(csv_file, list(map(asdict, found)), [field.name for field in fields(Prediction)])
+        write_predictions(csv_file, found)
     console().print(render_predictions(found, refused, own))
 
 
@@ -230,19 +227,11 @@ def _measured(path: str, transport: str, buffers: str) -> tuple[Bench, Model]:
 
 def _networks(topology: str, agents: Agents, reading: Reading) -> Iterator[Mixing]:
     """Read the weights, or make them for each number of agents."""
-    from sundsbo_mpi.topology import builder_of, read_weights
+    from sundsbo_mpi.bench.networks import made
+    from sundsbo_mpi.topology import read_weights
 
-    if agents is None:
-        loaded = read_weights(topology, reading)
-        _note(loaded.notes)
-        yield loaded.weights
-        return
-    build = builder_of(topology, "topology to make for --agents (a file has its own number)")
-    needed = [p for p in inspect.signature(build).parameters.values() if p.default is p.empty]
-    if len(needed) > 1:  # beside the number of agents
-        raise UsageError(
-            f"the topology {topology} has options that must be given: write it to a file with "
-            f"'sundsbo-mpi topology {topology}', and give the file without --agents."
-        )
-    for number in agents:
-        yield build(number)
+    if agents is not None:
+        return made(topology, agents, reading)
+    loaded = read_weights(topology, reading)
+    _note(loaded.notes)
+    return iter((loaded.weights,))

@@ -53,25 +53,29 @@ def place(
     """
     target = Path(os.path.realpath(path))  # not a link that leads there
     hidden = temporary(target)
-    try:
-        disk = Disk(hidden)
-    except OSError as error:
-        raise unwritable(path, error) from error
-    placed = Placed(disk)
+    placed = _begun(hidden, path)
     try:
         store(placed.file, contents, source)
         placed.file.flush()
-        disk.sync()
-        disk.check()
+        placed.disk.sync()
+        placed.disk.check()
         publish(hidden, target)
     except BaseException as error:
         placed.close()
         hidden.unlink(missing_ok=True)
-        cause = disk.trouble or error
+        cause = placed.disk.trouble or error
         if isinstance(cause, OSError):
             raise unwritable(path, cause) from error
         raise
     return placed
+
+
+def _begun(hidden: Path, path: Path) -> Placed:
+    try:
+        disk = Disk(hidden)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return Placed(disk)
 
 
 def unwritable(path: Path, error: OSError) -> UsageError:
