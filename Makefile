@@ -21,11 +21,12 @@ BIN_MPICH := $(abspath $(VENV_MPICH))/bin
 WHEEL := $(VENV)/wheel
 SOURCES := pyproject.toml constraints.txt README.md $(shell find src -type f ! -name '*.pyc' ! -path '*.egg-info/*')
 
-.PHONY: demo test installed environments lint type check unit e2e e2e-mpich test-mpi docs dist fuzz soak test-slurm test-hosts \
+.PHONY: demo test installed environments lint type check unit e2e e2e-mpich test-mpi both-alone one-rank docs dist fuzz soak test-slurm test-hosts \
         clean
 .DELETE_ON_ERROR:
-# Tests would disturb each other; environments do not, and unpacking torch keeps only one core busy.
-ifneq ($(MAKECMDGOALS),environments)
+# Tests would disturb each other; environments do not, nor do tests of one rank: each keeps only one
+# core busy.
+ifeq ($(filter environments one-rank,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -74,8 +75,12 @@ check: $(VENV)/.tests-installed $(VENV_MPICH)/.tests-installed
 	$(BIN)/mpirun -n 2 $(BIN)/python -m mpi4py.bench ringtest
 	$(BIN_MPICH)/mpirun -n 2 $(BIN_MPICH)/python -m mpi4py.bench ringtest
 
-test-mpi: test-mpi-1 test-mpi-2 test-mpi-3 test-mpi-5 \
-          test-mpich-1 test-mpich-2 test-mpich-3 test-mpich-5
+test-mpi: both-alone test-mpi-2 test-mpi-3 test-mpi-5 test-mpich-2 test-mpich-3 test-mpich-5
+
+both-alone:
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target one-rank
+
+one-rank: test-mpi-1 test-mpich-1
 
 # One thread per rank: the ranks share few cores.  Only rank 0 reports; a cache has one writer.
 define tests_in_mpi

@@ -59,7 +59,7 @@ def in_use(library: ctypes.CDLL) -> float:
 
 
 def peak() -> float:
-    """Return the largest resident memory so far, in MB."""
+    """Return the largest resident memory so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -70,7 +70,7 @@ def resident() -> float:
 
 
 def inside(method: str, iterations: int) -> None:
-    """Run one agent; rank 0 prints the numbers of all, in MB."""
+    """Run one agent; rank 0 prints the numbers of all, in MiB."""
     import h5py  # noqa: F401
     import torch
     from mpi4py import MPI
@@ -103,7 +103,7 @@ def moments(iterations: int) -> list[int]:
 def run(
     comm: MPI.Intracomm, weights: Weights, problem: HyperCleaning, method: str, iterations: int
 ) -> dict[int, tuple[float, float]]:
-    """Run one agent; return its resident memory and its heap in use, in MB, by iterations done."""
+    """Run one agent; return its resident memory and its heap in use, in MiB, by iterations done."""
     from workload import algorithm
 
     from sundsbo_mpi.agent import Agent, Observer

@@ -7,8 +7,8 @@ exchange alone, an iteration whose message needs the gradient (se beside dgd, ed
 semi-gt beside non-atc-gt: they send as much), and one whose message does not, without and with the
 thread that keeps messages moving.  Beside them, gradients while as many bytes cross plain sockets:
 what TCP, and the imitation of wires, takes of the same processors without MPI or the program.  The
-minibatch is chosen at the start so that gradient and exchange take equally long.  Prints the
-seconds and their ratios to the larger of the two alone.
+minibatch is chosen at the start so that gradient and exchange take equally long.  Prints how far
+they came to that, the seconds, and their ratios to the larger of the two alone.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class Bench:
 
         return work
 
-    def exchange(self) -> Callable[[], None]:
+    def exchange(self) -> Callable[[], object]:
         """Return what does the round of an iteration, and nothing else."""
         sent = self.message()
-        return lambda: self.gossip.average(sent) and None
+        return partial(self.gossip.average, sent)
 
     def message(self) -> tuple[Any, ...]:
         """Return the vectors of a round."""
@@ -136,7 +136,7 @@ class Bench:
 
         return work
 
-    def seconds(self, work: Callable[[], None]) -> float:
+    def seconds(self, work: Callable[[], object]) -> float:
         """Return the seconds of doing something, of the slowest rank."""
         work()
         self.comm.Barrier()
@@ -206,6 +206,11 @@ def main(hosts: int, rate: str, is_inside: bool, **what: Any) -> None:
         {
             f"{name} / larger alone": spread([s / a for s, a in zip(took, alone, strict=True)])
             for name, took in seconds.items()
+        }
+        | {
+            "gradient / exchange": spread(
+                [g / e for g, e in zip(seconds["gradient"], seconds["exchange"], strict=True)]
+            )
         },
         {f"s, {name}": spread(took) for name, took in seconds.items()},
     )

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 
 PHASES = ("gradient", "pack", "post", "wait", "mix", "evaluation")
-"""Sampling, gradients, local vector arithmetic and compressing; writing the message, with the last
-step of a technique that ends in a difference; starting the exchange; waiting for the last message,
-and for the other agents' word on whether to go on; decoding what came and averaging it;
-metrics and their recording."""
+"""Sampling, gradients, local vector arithmetic and compressing; writing the message, with the
+arithmetic that is done straight into it; starting the exchange; waiting for the last message, and
+for the other agents' word on whether to go on; decoding what came and averaging it; metrics and
+their recording."""
 
 Listener = Callable[[str, float, float], None]
 """Told of a phase that has ended: its name, and ``time.perf_counter`` at its beginning and end."""
