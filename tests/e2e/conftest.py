@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -28,6 +30,40 @@ def sundsbo(tmp_path):
         return finish([BIN / "sundsbo-mpi", *arguments], tmp_path, **changes)
 
     return sundsbo
+
+
+IN_TURN = """
+import contextlib
+import io
+import json
+import sys
+from sundsbo_mpi.cli import main
+
+for sys.argv[1:] in json.loads(sys.argv.pop()):
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            main()
+    except SystemExit as end:
+        print(json.dumps([end.code, said.getvalue()]))
+"""
+
+
+@pytest.fixture
+def in_turn(tmp_path):
+    """Run the command several times in one process, which imports torch once."""
+
+    def in_turn(commands):
+        words = [[str(word) for word in command] for command in commands]
+        done = finish([sys.executable, "-c", IN_TURN, json.dumps(words)], tmp_path)
+        assert done.returncode == 0, done.stderr
+        ends = map(json.loads, done.stdout.splitlines())
+        return [
+            CompletedProcess(command, status, "", said)
+            for command, (status, said) in zip(words, ends, strict=True)
+        ]
+
+    return in_turn
 
 
 @pytest.fixture

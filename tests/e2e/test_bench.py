@@ -40,13 +40,15 @@ def test_a_bench_and_a_prediction_from_it(mpirun, sundsbo, tmp_path):
     assert seconds["sun-dsbo-gt"] == pytest.approx(2 * seconds["sun-dsbo-se"])
 
 
-def test_a_bench_refuses_before_it_measures(mpirun, network, tmp_path):
+def test_a_bench_refuses_before_it_measures(mpirun, in_turn, network, tmp_path):
     (tmp_path / "here.h5").touch()
     assert_refused(mpirun(2, "bench", *TINY, "--output", "here.h5"), "not a readable HDF5 file")
     wrong = mpirun(2, "bench", *TINY, "--topology", network(3))
     assert_refused(wrong, "has 3 agents but 2 ranks", "leave --topology out")
-    assert_refused(mpirun(2, "bench", "--sizes", "4"), "two sizes or more")
-    assert_refused(mpirun(2, "bench", *TINY, "--gpu-direct", "--device", "cpu"), "memory of GPUs")
+    gpus = ("bench", *TINY, "--gpu-direct", "--device", "cpu")
+    few, none = in_turn([("bench", "--sizes", "4"), gpus])
+    assert_refused(few, "two sizes or more")
+    assert_refused(none, "memory of GPUs")
 
 
 def test_one_rank_measures_what_needs_no_neighbour(sundsbo, tmp_path):

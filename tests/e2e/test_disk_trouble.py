@@ -55,8 +55,8 @@ FLAGS = ("--iterations", 40, "--eval-every", 10)
 
 
 def test_a_full_disk_in_mid_run(mpirun, sundsbo, network, failing, tmp_path):
-    flags = ("--topology", network(3), "--task", failing, *FLAGS, "--output", "run.h5")
-    result = mpirun(3, *flags)
+    flags = ("--topology", network(2), "--task", failing, *FLAGS, "--output", "run.h5")
+    result = mpirun(2, *flags)
     assert_refused(result, "'run.h5' cannot be written any more: File too large", "2 evaluations")
     data = read_run(tmp_path / "run.h5")
     assert data.iteration.tolist() == [0, 10]

@@ -17,9 +17,13 @@ FIGURE = (
     2,
     "--iterations",
     10,
+    "--set",
+    "run.save_final=true",
     "--out",
     "my runs",
 )
+SIMULATED = [0.000549997492, 0.000552494526]
+"""x of the first and of the last agent after ten iterations from zero, found independently."""
 LAUNCHER = f"'{BIN / 'mpirun'}' -n {{n}}"
 
 
@@ -34,6 +38,8 @@ def test_a_figure_and_the_same_again(mpirun, sundsbo, tmp_path):
         rows = {(r["method"], r["metric"], r["iteration"]): r for r in csv.DictReader(file)}
     with h5py.File(runs[0]) as one, h5py.File(runs[1]) as two:
         errors = [run["metrics/task/error_bilevel_y"][-1] for run in (one, two)]
+        x = one["final/x"][[0, 4], 0]
+    np.testing.assert_allclose(x, SIMULATED, rtol=0, atol=1e-11)
     row = rows[METHOD, "error_bilevel_y", "10"]
     assert row["seeds"] == "2"
     np.testing.assert_allclose(float(row["ours_mean"]), np.mean(errors))

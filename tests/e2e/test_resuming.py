@@ -7,6 +7,7 @@ import shutil
 import h5py
 import numpy as np
 import pytest
+from programs import assert_refused
 
 DIGITS = ("--iterations", 12, "--eval-every", 5, "--save-final", "--estimator", "momentum")
 
@@ -51,13 +52,27 @@ def rewrite(folder, agent, change):
     manifest.write_text(json.dumps(told))
 
 
-def test_a_state_of_another_number_of_rounds_is_refused_in_one_sentence(mpirun, topology, tmp_path):
-    """One agent has lost what it knows of the second round."""
+def contents(folder):
+    """Return all that is in a folder."""
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+def test_what_agents_cannot_go_on_with_is_refused_in_one_sentence(
+    mpirun, sundsbo, topology, tmp_path
+):
+    """In the end one of them has lost what it knows of the second round."""
     first = ("--task", "quadratic", "--iterations", 4, "--set", "algorithm.compressor=quantiser")
     made = mpirun(2, "--topology", topology("ring", 2), *first, "--checkpoint", "saved")
     assert made.returncode == 0, made.stderr
     newest = tmp_path / "saved" / "iteration-000000004"
     shutil.rmtree(tmp_path / "saved" / "iteration-000000000")
+    before = contents(tmp_path)
+    few = sundsbo("resume", "saved")
+    assert_refused(few, "2 agents but 1 rank started: use mpirun -n 2")
+    assert_refused(mpirun(2, "resume", "saved", "--iterations", 2), "has done 4 already")
+    other = mpirun(2, "resume", "saved", "--set", "run.dtype=float32")
+    assert_refused(other, "run.dtype is 'float32', but")
+    assert contents(tmp_path) == before
 
     def forget(description):
         (feedback, *_) = description["tuple"][1]["parts"]
@@ -66,10 +81,8 @@ def test_a_state_of_another_number_of_rounds_is_refused_in_one_sentence(mpirun, 
 
     rewrite(newest, 1, forget)
     refused = mpirun(2, "resume", "saved", "--iterations", 8)
-    assert refused.returncode == 2, refused.stderr
-    assert "replicas is a tuple of 1, expected a tuple of 2; bring back task and" in refused.stderr
-    assert refused.stderr.count("sundsbo-mpi: ") == 1, refused.stderr
-    assert "Traceback" not in refused.stderr
+    said = "replicas is a tuple of 1, expected a tuple of 2; bring back task and"
+    assert_refused(refused, said)
 
 
 def test_a_resumed_run_is_one_that_was_not_interrupted(mpirun, topology, tmp_path):
@@ -100,9 +113,6 @@ def test_a_run_is_made_longer_and_goes_on_over_other_links(mpirun, topology, tmp
     longer = mpirun(3, "resume", "saved", "--iterations", 50)
     assert longer.returncode == 0, longer.stderr
     ring.unlink()
-    lost = mpirun(3, "resume", "saved", "--iterations", 60)
-    assert lost.returncode == 2
-    assert "ring3.npz" in lost.stderr
     other = mpirun(3, "resume", "saved", "--iterations", 60, "--topology", star)
     assert other.returncode == 0, other.stderr
     assert "the weights are others than before" in other.stderr
@@ -123,26 +133,21 @@ def test_a_run_is_made_longer_and_goes_on_over_other_links(mpirun, topology, tmp
         assert (sent.sum(axis=1) == run["metrics/edges/bytes"][:rows].sum(axis=1)).all()
 
 
-def test_what_cannot_be_resumed_is_refused_in_one_sentence(mpirun, topology, tmp_path):
-    ring = topology("ring", 2)
+def test_what_cannot_be_resumed_is_refused_in_one_sentence(sundsbo, in_turn, topology, tmp_path):
+    ring = topology("ring", 1)
     first = ("--topology", ring, "--task", "quadratic", "--iterations", 20, "--output", "run.h5")
     keep = ("--checkpoint", "saved")
-    assert mpirun(2, *first, *keep).returncode == 0
+    assert sundsbo(*first, *keep).returncode == 0
     before = (tmp_path / "run.h5").read_bytes(), sorted((tmp_path / "saved").iterdir())
     cases = [
-        (1, ("resume", "saved"), "2 agents but 1 rank started: use mpirun -n 2"),
-        (2, ("resume", "nowhere"), "there is no checkpoint in 'nowhere'"),
-        (2, ("resume", "saved", "--iterations", 10), "has done 20 already"),
-        (2, ("resume", "saved", "--set", "run.dtype=float32"), "run.dtype is 'float32', but"),
-        (2, ("resume", "saved", "--set", "task.name=toy"), "task.name is 'toy', but"),
-        (2, ("resume", "saved", "--checkpoint-every", "often"), "expected iterations, as in 100"),
-        (2, (*first[:-1], "other.h5", *keep), "has checkpoints already: go on from them"),
+        (("resume", "nowhere"), "there is no checkpoint in 'nowhere'"),
+        (("resume", "saved", "--set", "task.name=toy"), "task.name is 'toy', but"),
+        (("resume", "saved", "--checkpoint-every", "often"), "expected iterations, as in 100"),
+        ((*first[:-1], "other.h5", *keep), "has checkpoints already: go on from them"),
     ]
-    for ranks, words, said in cases:
-        refused = mpirun(ranks, *words)
-        assert refused.returncode == 2, (words, refused.stderr)
-        assert said in refused.stderr
-        assert refused.stderr.count("sundsbo-mpi: ") == 1, refused.stderr
-        assert "Traceback" not in refused.stderr
+    for refused, (_, said) in zip(in_turn([words for words, _ in cases]), cases, strict=True):
+        assert_refused(refused, said)
+    ring.unlink()
+    assert_refused(sundsbo("resume", "saved", "--iterations", 60), "ring1.npz")
     assert before == ((tmp_path / "run.h5").read_bytes(), sorted((tmp_path / "saved").iterdir()))
     assert not (tmp_path / "other.h5").exists()

@@ -72,24 +72,27 @@ def full(tmp_path):
     return f"{path}:Task"
 
 
-@pytest.mark.parametrize("transport", ["auto", "shared"])
 def test_what_finds_no_room_after_all_goes_over_mpi_and_the_run_file_says_so(
-    mpirun, full, network, tmp_path, transport
+    mpirun, full, network, tmp_path
 ):
     flags = ("--topology", network(3), "--task", full, *FLAGS, "--set", "task.rooms=1")
-    (expected, result) = (
+    expected, *results = (
         mpirun(3, *flags, "--transport", name, "--output", f"{name}.h5")
-        for name in ("p2p", transport)
+        for name in ("p2p", "auto", "shared")
     )
-    assert expected.returncode == result.returncode == 0, result.stderr
-    with h5py.File(tmp_path / f"{transport}.h5") as run, h5py.File(tmp_path / "p2p.h5") as other:
-        assert np.array_equal(run["final/y"][:], other["final/y"][:])
-        assert run.attrs["transport"] == "shared memory"
-        (event,) = map(json.loads, run["events"][()])
-        assert len(other["events"]) == 0
-    assert (event["iteration"], event["kind"]) == (1, "transport")
-    assert event["sentence"].startswith("messages of 168 bytes go over MPI within a node too: ")
-    assert result.stderr.count(event["sentence"]) == 1
+    assert expected.returncode == 0, expected.stderr
+    with h5py.File(tmp_path / "p2p.h5") as run:
+        final = run["final/y"][:]
+        assert len(run["events"]) == 0
+    for name, result in zip(("auto", "shared"), results, strict=True):
+        assert result.returncode == 0, result.stderr
+        with h5py.File(tmp_path / f"{name}.h5") as run:
+            assert np.array_equal(run["final/y"][:], final), name
+            assert run.attrs["transport"] == "shared memory"
+            (event,) = map(json.loads, run["events"][()])
+        assert (event["iteration"], event["kind"]) == (1, "transport")
+        assert event["sentence"].startswith("messages of 168 bytes go over MPI within a node too: ")
+        assert result.stderr.count(event["sentence"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,10 +116,10 @@ def test_the_longest_message_itself_must_find_room(mpirun, full, network, sendin
 
 @pytest.mark.parametrize("transport", ["shared", "persistent"])
 def test_a_killed_neighbour_is_not_waited_for(mpirun, task, network, transport):
-    """The launcher ends the others; the program of this test has a time limit."""
+    """The launcher ends the other; the program of this test has a time limit."""
     trouble = ("--set", "task.trouble=die", "--set", "task.who=1", "--set", "task.at=5")
-    flags = ("--topology", network(3), "--task", task, *FLAGS, "--transport", transport)
-    result = mpirun(3, *flags, *trouble)
+    flags = ("--topology", network(2), "--task", task, *FLAGS, "--transport", transport)
+    result = mpirun(2, *flags, *trouble)
     assert result.returncode not in (0, 2, 3), result.stderr
 
 
@@ -127,9 +130,9 @@ def test_gpu_buffers_need_gpus(mpirun, task, network):
     assert "2 of 2 agents compute on the CPU" in result.stderr
 
 
-def test_overlap_needs_a_second_thread(mpirun, task, network):
-    flags = ("--topology", network(2), "--task", task, *FLAGS, "--overlap", "always")
-    result = mpirun(2, *flags, MPI4PY_RC_THREAD_LEVEL="single")
+def test_overlap_needs_a_second_thread(sundsbo, task, network):
+    flags = ("--topology", network(1), "--task", task, *FLAGS, "--overlap", "always")
+    result = sundsbo(*flags, MPI4PY_RC_THREAD_LEVEL="single")
     assert_refused(result, "--overlap always", "one thread only")
 
 
