@@ -40,6 +40,10 @@ class Difference:
         """The vector by itself."""
         return _vector(self.a).sub(self.b, alpha=self.c)
 
+    def numel(self) -> int:
+        """Return how many numbers it has, as a tensor does."""
+        return self.b.numel()
+
     def write(self, place: Tensor) -> None:
         """Compute it there."""
         import torch
@@ -57,10 +61,6 @@ Part: TypeAlias = "Tensor | Difference"
 
 def _vector(part: Part) -> Tensor:
     return part.tensor if isinstance(part, Difference) else part
-
-
-def _like(part: Part) -> Tensor:
-    return part.b if isinstance(part, Difference) else part
 
 
 class Outgoing(NamedTuple):
@@ -83,12 +83,13 @@ class Outgoing(NamedTuple):
     @property
     def like(self) -> Tensor:
         """A tensor of the message's dtype and device."""
-        return _like(self.parts[0])
+        first = self.parts[0]
+        return first.b if isinstance(first, Difference) else first
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many numbers every part has."""
-        return tuple([_like(v).numel() for v in self.parts])
+        return tuple([v.numel() for v in self.parts])
 
     def write(self, places: Sequence[Tensor]) -> None:
         """Write every part into a tensor of its length."""

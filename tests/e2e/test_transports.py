@@ -1,6 +1,8 @@
 """What the messages of a run travel over."""
 
 import json
+import math
+import mmap
 import os
 import subprocess
 
@@ -56,9 +58,9 @@ from sundsbo_mpi.comm.transports import shared
 from sundsbo_mpi.tasks.quadratic import Quadratic
 
 class Task(Quadratic):
-    def __init__(self, *, agent, agents, seed, rooms: int = 0):
+    def __init__(self, *, agent, agents, seed, rooms: int = 0, d_x: int = 5, d_y: int = 8):
         \"\"\"Nothing can be shared any more once that has been asked so often.\"\"\"
-        super().__init__(agent=agent, agents=agents, seed=seed)
+        super().__init__(agent=agent, agents=agents, seed=seed, d_x=d_x, d_y=d_y)
         left = iter(rooms * [math.inf])
         shared.room = lambda: next(left, 0)
 """
@@ -98,17 +100,20 @@ def test_what_finds_no_room_after_all_goes_over_mpi_and_the_run_file_says_so(
 @pytest.mark.parametrize(
     ("sending", "size"),
     [
-        ((), 168),  # 5 + 2 x 8 numbers in each of two rounds
-        (("--set", "algorithm.wire=bf16"), 42),
-        (("--algorithm", "sun-dsbo-non-atc-gt"), 336),  # all at once
+        ((), 8 * 2100),  # 500 + 2 x 800 numbers in each of two rounds
+        (("--set", "algorithm.wire=bf16"), 2 * 2100),
+        (("--algorithm", "sun-dsbo-non-atc-gt"), 2 * 8 * 2100),  # all at once
     ],
     ids=str,
 )
 def test_the_longest_message_itself_must_find_room(mpirun, full, network, sending, size):
-    flags = ("--topology", network(2), "--task", full, *FLAGS, *sending)
+    """Two slots of whole cache lines for each of two agents, in whole pages, and a page of MPI."""
+    large = ("--set", "task.d_x=500", "--set", "task.d_y=800", "--iterations", 1)
+    flags = ("--topology", network(2), "--task", full, *FLAGS, *large, *sending)
     result = mpirun(2, *flags, "--output", "run.h5")
     assert result.returncode == 0, result.stderr
-    windows = 2 * 2 * -(-size // 64) * 64
+    lines = 2 * math.ceil(size / 64) * 64
+    windows = (2 * math.ceil(lines / mmap.PAGESIZE) + 1) * mmap.PAGESIZE
     assert f"no shared memory within a node: /dev/shm has room for 0 of the {windows}" in (
         result.stderr
     )

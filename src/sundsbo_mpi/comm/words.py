@@ -58,7 +58,7 @@ class Words:
     def finish(self) -> int:
         """Return the smallest word of the turn, waiting for the last one."""
         self._waiting.all(self._requests)
-        return int(self._heard.min())
+        return min(self._heard.tolist())
 
     def close(self) -> None:
         """Let go of the plans; local, between two turns."""

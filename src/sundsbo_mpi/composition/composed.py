@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.composition.algorithm import Lengths, Oracles, State, no_penalty
@@ -95,18 +95,21 @@ class Composed:
         self, xi: Any, task: Task, k: int, w: Variables, state: State
     ) -> Rounds[tuple[Variables, State]]:
         """Do ``step`` on the batch ``xi``."""
+        estimated: tuple[Variables, Any] | None = None
 
-        @cache
         def estimate() -> tuple[Variables, Any]:  # Step I, once, when a technique first asks for it
-            return self.estimator.update(
-                lambda j, at: self.direction(task, at, xi, j), k, w, state.estimate
-            )
+            nonlocal estimated
+            if estimated is None:
+                estimated = self.estimator.update(
+                    lambda j, at: self.direction(task, at, xi, j), k, w, state.estimate
+                )
+            return estimated
 
         def gradient(variable: str) -> Tensor:
             return estimate()[0][variable]
 
         def left_to_do() -> Callable[[], object]:
-            return nothing if estimate.cache_info().currsize else estimate
+            return estimate if estimated is None else nothing
 
         moved, memory = yield from lockstep(
             {

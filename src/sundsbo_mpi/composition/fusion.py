@@ -44,9 +44,10 @@ def lockstep(
 
 def _flatten(outgoing: Mapping[str, Any]) -> tuple[Part, ...]:
     """Put everything that the variables yielded side by side."""
-    return tuple(
-        v for sent in outgoing.values() for v in (sent if isinstance(sent, tuple) else (sent,))
-    )
+    parts: list[Part] = []
+    for sent in outgoing.values():
+        parts += sent if isinstance(sent, tuple) else (sent,)
+    return tuple(parts)
 
 
 def _deal(outgoing: Mapping[str, Any], averages: tuple[Tensor, ...]) -> dict[str, Any]:
