@@ -8,10 +8,10 @@ from programs import assert_refused
 SMALL = ("--iterations", 30, "--eval-every", 5)
 
 
-@pytest.mark.parametrize(("ranks", "agents"), [(2, 3), (2, 1)])
+@pytest.mark.parametrize(("ranks", "agents"), [(2, 3), (3, 2)])
 def test_as_many_ranks_as_agents(mpirun, network, task, ranks, agents):
     result = mpirun(ranks, "--topology", network(agents), "--task", task)
-    assert_refused(result, f"{agents} agent", f"{ranks} ranks")
+    assert_refused(result, f"{agents} agents", f"{ranks} ranks")
 
 
 UNKNOWN = [
@@ -38,7 +38,7 @@ def test_an_unknown_name_is_met_with_the_nearest(in_turn, network):
 
 
 def test_an_unknown_name_is_named_once_by_all_ranks_together(mpirun, network):
-    assert_refused(mpirun(2, "--topology", network(2), "--algorithm", "sun-dsbo-gg"), "sun-dsbo-gt")
+    assert_refused(mpirun(3, "--topology", network(3), "--algorithm", "sun-dsbo-gg"), "sun-dsbo-gt")
 
 
 @pytest.mark.parametrize(
@@ -102,21 +102,21 @@ class Yielding(Toy):
 """
 
 
-def test_a_shard_that_cannot_be_made_when_others_have_theirs(mpirun, sundsbo, network, tmp_path):
+def test_a_shard_that_cannot_be_made_when_others_have_theirs(mpirun, network, tmp_path):
     (tmp_path / "own.py").write_text(YIELDING)
     task = ("--task", f"{tmp_path}/own.py:Yielding", *SMALL)
     assert_refused(mpirun(3, "--topology", network(3), *task), "row 7 of the table is empty")
-    assert sundsbo("--topology", network(1), *task).returncode == 0
+    assert mpirun(2, "--topology", network(2), *task).returncode == 0
 
 
 def test_unknown_command(sundsbo):
     assert_refused(sundsbo("topologi"), "did you mean 'topology'")
 
 
-def test_missing_data_says_where_it_looked(sundsbo, network, tmp_path):
+def test_missing_data_says_where_it_looked(mpirun, network, tmp_path):
     (tmp_path / "empty").mkdir()
     flags = ("--dataset", "fashion-mnist", "--data-dir", tmp_path / "empty")
-    result = sundsbo("--topology", network(1), *flags)
+    result = mpirun(2, "--topology", network(2), *flags)
     where = f"looked in {tmp_path / 'empty' / 'FashionMNIST' / 'raw'} and {tmp_path / 'empty'}"
     assert_refused(result, where, "'apt-get install dataset-fashion-mnist'", "--data-dir")
 
@@ -128,24 +128,23 @@ def test_an_existing_run_file_is_kept(mpirun, sundsbo, network, task, tmp_path):
     before = output.read_bytes()
     assert_refused(mpirun(2, "--topology", network(2), *flags), "run.h5", "--overwrite")
     assert output.read_bytes() == before
-    again = ("--overwrite", "--eval-every", 10)
-    assert sundsbo("--topology", network(1), *flags, *again).returncode == 0
+    assert mpirun(2, "--topology", network(2), *flags, "--overwrite").returncode == 0
     with h5py.File(output) as run:
-        assert run["metrics/iteration"][:].tolist() == [0, 10, 20, 30]
+        assert run["topology/weights"].shape == (2, 2)
 
 
-UNWRITABLE = [
-    (1, "no/such/folder/run.h5", "there is no directory"),
-    (2, "file/run.h5", "there is no directory"),
-    (2, ".", "is a directory"),
-]
+UNWRITABLE = {
+    "no/such/folder/run.h5": "there is no directory",
+    "file/run.h5": "there is no directory",
+    ".": "is a directory",
+}
 
 
-@pytest.mark.parametrize(("ranks", "where", "words"), UNWRITABLE)
-def test_a_run_file_that_cannot_be_written(mpirun, network, task, tmp_path, ranks, where, words):
+@pytest.mark.parametrize(("where", "words"), UNWRITABLE.items())
+def test_a_run_file_that_cannot_be_written(mpirun, network, task, tmp_path, where, words):
     (tmp_path / "file").touch()
     output = tmp_path / where
-    result = mpirun(ranks, "--topology", network(ranks), "--task", task, "--output", output)
+    result = mpirun(2, "--topology", network(2), "--task", task, "--output", output)
     assert_refused(result, f"'{output}'", words, "--output")
 
 

@@ -62,8 +62,8 @@ def test_a_signal_to_the_launcher_stops_all_agents_together(mpirun, long, librar
 
 def test_a_signal_to_one_agent_stops_all_of_them(mpirun, long, tmp_path):
     output = tmp_path / "run.h5"
-    result = mpirun(2, *long(2, output, "signal", who=1, at=12))
-    assert assert_stopped(2, result, output, "SIGUSR1 was received") > 12
+    result = mpirun(3, *long(3, output, "signal", who=1, at=12))
+    assert assert_stopped(3, result, output, "SIGUSR1 was received") > 12
 
 
 def test_an_interrupt_of_the_launch_script_loses_nothing(local, long, tmp_path):
@@ -87,10 +87,10 @@ def test_a_second_interrupt_ends_a_run_that_cannot_stop(local, long, tmp_path):
 
 
 def test_a_run_that_hangs_ends_and_every_agent_says_where(mpirun, long, tmp_path):
-    flags = long(2, tmp_path / "run.h5", "hang", who=1, at=12)
-    result = mpirun(2, *flags, "--comm-timeout", 3)
+    flags = long(3, tmp_path / "run.h5", "hang", who=1, at=12)
+    result = mpirun(3, *flags, "--comm-timeout", 3)
     assert result.returncode not in (0, 85)
-    for rank in range(2):
+    for rank in range(3):
         own = [line for line in result.stderr.splitlines() if line.startswith(f"[rank {rank}, ")]
         assert "no progress for 3 s in iteration 12" in own[0]
         assert any("in meet" in line for line in own) == (rank == 1), own
