@@ -39,7 +39,7 @@ from sundsbo_mpi.comm.bare import BareExchange
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.node import local
 from sundsbo_mpi.comm.transports.network import Wires
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.outgoing import Difference, Outgoing
 from sundsbo_mpi.topology import Weights
 
@@ -184,7 +184,7 @@ def main(repeats: int, rounds: int) -> None:
     """Compare rounds of averaging."""
     comm = MPI.COMM_WORLD
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_heap()
     figures, milliseconds = {}, {}
     for what, size in product((STEP, AVERAGE), SIZES):
         with ExitStack() as to_close:

@@ -28,7 +28,7 @@ from reporting import report, spread
 from workload import FEATURES, task
 
 from sundsbo_mpi.composition.directions import sun
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.tasks.saddle import ridge_and_proximal
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def main(repeats: int, times: int) -> None:
     """Measure."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_heap()
     work = works()
     found = [{name: seconds(each, times) for name, each in work.items()} for _ in range(repeats)]
     figures = {}

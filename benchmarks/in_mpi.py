@@ -32,7 +32,7 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.node import local
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.ranks.control import Control
 
@@ -152,7 +152,7 @@ def main(iterations: int, only: tuple[str, ...]) -> None:
     """Do all variants a few iterations to warm up, and then in turn those that are measured."""
     comm = MPI.COMM_WORLD
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_heap()
     agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
     to_close = ExitStack()
     works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}

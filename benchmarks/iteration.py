@@ -26,7 +26,7 @@ import torch
 from reporting import SETTINGS, report, spread
 from workload import TEN, TURNS, WARM_UP, algorithm, ring, task
 
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,7 +61,7 @@ RATIOS = {
 def simulate(iterations: int, threads: int) -> float:
     """Run the agents of SUN-DSBO-SE in this process; return the seconds of an iteration."""
     torch.set_num_threads(threads)
-    keep_freed_memory()
+    prepare_heap()
     method = algorithm("sun-dsbo-se", TEN, iterations)
     tasks = [task(agent) for agent in range(TEN)]
     W = torch.from_numpy(ring(TEN).matrix.toarray()).float()

@@ -12,7 +12,7 @@ is resident still gains up to 3 MB, ever more seldom and in steps of a vector or
 the C library's free list: blocks of a few sizes that come and go leave holes, and now and then a
 vector fits into none.  One run of GT took 2.7 MB before the 2,000th iteration, 0.4 MB before the
 7,000th and nothing after; another 0.6 MB before the 2,000th and nothing after.  Without
-``keep_freed_memory`` the heap swings by 10 MB instead; malloc_trim gives 17 MB back.  Python's own
+``prepare_heap`` the heap swings by 10 MB instead; malloc_trim gives 17 MB back.  Python's own
 lists of free tuples fill for 1,200 iterations, which takes 0.2 MB.
 
 Needs glibc 2.33 or newer.
@@ -78,10 +78,10 @@ def inside(method: str, iterations: int) -> None:
     found = {"imports": peak()}
     from workload import PAYLOAD, ring, task
 
-    from sundsbo_mpi.heap import keep_freed_memory
+    from sundsbo_mpi.heap import prepare_heap
 
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_heap()
     comm = MPI.COMM_WORLD
     weights = comm.bcast(ring(comm.size) if comm.rank == 0 else None)  # as a run hands them out
     problem = task(comm.rank)

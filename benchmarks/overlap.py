@@ -64,10 +64,10 @@ class Bench:
         from sundsbo_mpi.clock import Clock
         from sundsbo_mpi.comm.gossip import Gossip
         from sundsbo_mpi.comm.progress import Progress
-        from sundsbo_mpi.heap import keep_freed_memory
+        from sundsbo_mpi.heap import prepare_heap
 
         torch.set_num_threads(1)
-        keep_freed_memory()
+        prepare_heap()
         self.gossip = Gossip(self.comm, ring(self.comm.size), Clock())
         self.progress = Progress(self.gossip.progress)
         self.batch = FIRST_BATCH

@@ -34,7 +34,7 @@ def test_a_direction_is_measured_beside_its_matrix_products(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     module = benchmark("gradient")
     monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
-    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(module, "prepare_heap", lambda: None)
     result = CliRunner().invoke(module.main, ["--repeats", "2", "--times", "1"])
     found = json.loads(result.output.splitlines()[0])["figures"]
     for clock in ("CPU", "wall"):
@@ -122,7 +122,7 @@ def test_the_agents_are_simulated_in_one_process(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     module = benchmark("iteration")
     monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
-    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(module, "prepare_heap", lambda: None)
     monkeypatch.setattr(module, "TEN", 2)
     assert module.simulate(1, threads=1) > 0
 

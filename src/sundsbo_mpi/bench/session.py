@@ -29,7 +29,7 @@ from sundsbo_mpi.comm import node
 from sundsbo_mpi.comm.agreement import jointly, on_root
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import AgreedError, UsageError
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.ranks.job import agree_on, do_together
 from sundsbo_mpi.runfile.naming import check_writable
 from sundsbo_mpi.texttable import console, size
@@ -124,7 +124,7 @@ def _ground(request: Request, here: node.Local, tally: Tally) -> tuple[Ground, l
     """Choose this rank's buffers, and say what the user must know; collective."""
     device, notes = jointly(tally, lambda: node.choose_device(request.device, here))
     node.cap_threads(here)
-    keep_freed_memory()  # as in a run
+    prepare_heap()  # as in a run
     devices = {HOST: torch.device("cpu")}
     if all(tally.everyone(device.type == "cuda")):
         devices |= dict.fromkeys((STAGED, DIRECT) if request.gpu_direct else (STAGED,), device)

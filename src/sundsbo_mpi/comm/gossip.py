@@ -3,8 +3,8 @@
 Everything that can be decided before the first round is planned once: the links when a ``Gossip``
 is made, the buffers and requests when a payload length is first seen.  The object holds no user
 data between rounds; what it returns is freshly allocated, since a technique may remember it for as
-long as it likes.  (After ``heap.keep_freed_memory`` the C library hands freed blocks out again
-without returning their pages: the runs that were measured took next to no page faults here.)
+long as it likes.  (After ``heap.prepare_heap`` the C library hands freed blocks out again without
+returning their pages: the runs that were measured took next to no page faults here.)
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from sundsbo_mpi.comm.transports.staging import layer_of
 from sundsbo_mpi.config.methods import build_algorithm
 from sundsbo_mpi.config.resolving import Config
 from sundsbo_mpi.errors import UsageError
-from sundsbo_mpi.heap import keep_freed_memory
+from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.running.guarding import call_alone, guarded
 from sundsbo_mpi.running.inspection import construct, inspect_private, inspect_task
 from sundsbo_mpi.running.second_derivatives import inspect_twice
@@ -118,7 +118,7 @@ def build_agent(
     wires = jointly(tally, lambda: _wires(config, task, algorithm, site.device))
     wires = replace(wires, waiting=here.waiting)
     gossip = jointly(tally, lambda: Gossip(here.comm, prepared.weights, site.clock, wires))
-    keep_freed_memory()
+    prepare_heap()
     return Agent(
         task=task,
         algorithm=algorithm,
