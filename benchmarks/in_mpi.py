@@ -1,30 +1,29 @@
-"""The MPI job of iteration.py and scaling.py: agents that do several variants in turn.
+"""The MPI job of iteration.py and scaling.py: agents that do a variant whenever they are told to.
 
-    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py [--iterations 40] [--only NAME]...
+    mpirun -n 10 python -m mpi4py benchmarks/in_mpi.py --socket PATH --only NAME [--only NAME]...
 
-Rank 0 prints, as JSON, the seconds of an iteration of each variant and the processor seconds of one
-agent in it: the mean over the agents, of a block of iterations that all begin together.  "Apart"
-are SE's gradients and steps and nothing else, what as many processes need at least; "by hand" are
-loops over shared memory, with the program's directions (``by_hand.py``); "twice" is SE that does
-every round twice.  The variants take turns, TURNS of them; the figures are means over their turns.
+Every rank tells the seconds of an iteration and its processor seconds in it, of a block of
+iterations that all ranks begin together (``jobs.py``).  "Apart" are SE's gradients and steps and
+nothing else, what as many processes need at least; "by hand" are loops over shared memory, with the
+program's directions (``by_hand.py``); "twice" is SE that does every round twice.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import by_hand
 import click
-import numpy as np
 import torch
+from jobs import Measured, serve, to_serve
 from mpi4py import MPI
 from windows import Windows
-from workload import TURNS, WARM_UP, algorithm, ring, task
+from workload import COLD, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.clock import Clock
@@ -117,58 +116,47 @@ def warmed(one: Agent) -> Position:
     return standing.at._replace(done=0)
 
 
-def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callable[[], object]:
-    """Return what does all iterations of a variant."""
+def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callable[[int], object]:
+    """Return what does so many iterations of a variant."""
     if name == APART:
-        return partial(by_hand.apart, one, begin)
-    if name not in BY_HAND:
-        return partial(one.run, Observer(), begin)
-    comm = MPI.COMM_WORLD
-    length = sum(len(v) for v in begin.w.values())
-    windows = Windows(comm, ring(comm.size).links(comm.rank, 0), length)
-    to_close.callback(windows.close)
-    return partial(BY_HAND[name], one, begin, windows)
+        loop = by_hand.apart
+    elif name in BY_HAND:
+        comm = MPI.COMM_WORLD
+        length = sum(len(v) for v in begin.w.values())
+        windows = Windows(comm, ring(comm.size).links(comm.rank, 0), length)
+        to_close.callback(windows.close)
+        loop = partial(BY_HAND[name], windows=windows)
+    else:
+        return lambda iterations: replace(one, iterations=iterations).run(Observer(), begin)
+    return lambda iterations: loop(replace(one, iterations=iterations), begin)
 
 
-def measure(
-    comm: MPI.Intracomm, iterate: Callable[[], object], iterations: int
-) -> tuple[float, float]:
-    """Do all iterations; return seconds of one and the agents' mean processor seconds in it."""
+def measure(comm: MPI.Intracomm, iterate: Callable[[int], object], iterations: int) -> Measured:
+    """Do iterations, after a few that bring back into the caches what belongs there."""
+    iterate(COLD)
     comm.Barrier()
     began, worked = time.perf_counter(), time.process_time()
-    iterate()
+    iterate(iterations)
     worked = time.process_time() - worked
     comm.Barrier()
-    elapsed = time.perf_counter() - began
-    spent = np.array([elapsed, worked]) / iterations
-    comm.Allreduce(MPI.IN_PLACE, spent, MPI.SUM)
-    return tuple(spent / comm.size)
+    return (time.perf_counter() - began) / iterations, worked / iterations
 
 
 @click.command()
-@click.option("--iterations", default=40, show_default=True)
-@click.option("--only", multiple=True, type=click.Choice(list(VARIANTS)))
-def main(iterations: int, only: tuple[str, ...]) -> None:
-    """Do all variants a few iterations to warm up, and then in turn those that are measured."""
+@click.option("--iterations", default=40, show_default=True, help="Of a turn.")
+@click.option("--only", "names", multiple=True, required=True, type=click.Choice(list(VARIANTS)))
+@to_serve
+def main(iterations: int, names: tuple[str, ...], path: Path) -> None:
+    """Do all variants a few iterations to warm up, and then those that are asked for."""
     comm = MPI.COMM_WORLD
     torch.set_num_threads(1)
     prepare_heap()
-    agents = {name: agent(comm, name, iterations) for name in only or VARIANTS}
-    to_close = ExitStack()
-    works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
-    turns = [
-        {name: measure(comm, iterate, iterations) for name, iterate in works.items()}
-        for _ in range(TURNS)
-    ]
-    to_close.close()
+    agents = {name: agent(comm, name, iterations) for name in names}
+    with ExitStack() as to_close:
+        works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
+        serve(path, lambda name: measure(comm, works[name], iterations))
     for one in agents.values():
         one.close()
-    found = {}
-    for name in agents:
-        seconds, processor = np.mean([turn[name] for turn in turns], axis=0)
-        found |= {name: seconds, f"{name}, processor": processor}
-    if comm.rank == 0:
-        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

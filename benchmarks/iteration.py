@@ -1,127 +1,93 @@
 """An iteration of the program beside the same agents in one process, and beside parts of itself.
 
-    python benchmarks/iteration.py [--repeats 7] [--iterations 40]
+    python benchmarks/iteration.py [--starts 3] [--repeats 4] [--iterations 40] [--group NAME]...
 
-Every repetition runs, one after the other, (a) one MPI job of ten agents that does in turn SE and
-GT over shared memory, over messages and by hand (``by_hand.py``), and SE without messages, its
-gradients and steps alone, and with every round done twice; (b) a simulation of the same ten agents
-in one process with the same gradients, which mixes as well, with one and with two threads, as many
-iterations as the job does of each.  Prints the ratios of each repetition's seconds per iteration:
-median and spread, as JSON and as a table.
+Each variant is an MPI job of its own of ten agents, or a simulation of them in one process with the
+same gradients, which mixes as well, with one and with two threads.  The jobs of a group are up
+together (some 13 GB) and take turns, there and back: SE and GT over shared memory, over messages
+and by hand (``by_hand.py``), SE without messages, its gradients and steps alone, and with every
+round done twice.  They are started anew a few times, since where a process's pages lie is luck that
+it keeps: jobs of the same variant differ by a twentieth.  Prints the ratios of each turn's seconds
+per iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, closing
 
 import click
-import torch
-from reporting import SETTINGS, report, spread
-from workload import TEN, TURNS, WARM_UP, algorithm, ring, task
+from jobs import HERE, Job, in_mpi
+from reporting import report, spread
+from workload import TEN
 
-from sundsbo_mpi.heap import prepare_heap
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from sundsbo_mpi.composition import Composed
-    from sundsbo_mpi.tasks.base import Task
-
-HERE = Path(__file__).resolve().parent
-RATIOS = {
-    "SE / one process, one thread": ("se shared", "one thread"),
-    "SE / one process, two threads": ("se shared", "two threads"),
-    "gradients and steps in ten processes / one process, one thread": ("se apart", "one thread"),
-    "SE by hand / one process, one thread": ("se by hand", "one thread"),
-    "SE by hand, watched / one process, one thread": ("se by hand, watched", "one thread"),
-    "SE by hand / one process, two threads": ("se by hand", "two threads"),
-    "SE by hand, watched / one process, two threads": ("se by hand, watched", "two threads"),
-    "SE shared / SE by hand": ("se shared", "se by hand"),
-    "SE shared / SE by hand, watched": ("se shared", "se by hand, watched"),
-    "SE shared / SE without exchange": ("se shared", "se alone"),
-    "SE by hand, watched / SE without exchange": ("se by hand, watched", "se alone"),
-    "SE messages / SE without exchange": ("se messages", "se alone"),
-    "SE by hand / gradients and steps in ten processes": ("se by hand", "se apart"),
-    "GT shared / SE shared": ("gt shared", "se shared"),
-    "GT by hand / SE by hand": ("gt by hand", "se by hand"),
-    "GT shared / GT by hand": ("gt shared", "gt by hand"),
-    "SE of two rounds / SE, shared": ("se twice shared", "se shared"),
-    "GT messages / SE messages": ("gt messages", "se messages"),
-    "SE of two rounds / SE, messages": ("se twice messages", "se messages"),
+SIMULATED = {"one thread": 1, "two threads": 2}
+GROUPS = {
+    "SE": {
+        "SE / one process, one thread": ("se shared", "one thread"),
+        "SE / one process, two threads": ("se shared", "two threads"),
+        "gradients and steps in ten processes / one process, one thread": (
+            "se apart",
+            "one thread",
+        ),
+        "SE by hand / one process, one thread": ("se by hand", "one thread"),
+        "SE by hand, watched / one process, one thread": ("se by hand, watched", "one thread"),
+        "SE by hand / one process, two threads": ("se by hand", "two threads"),
+        "SE by hand, watched / one process, two threads": ("se by hand, watched", "two threads"),
+        "SE shared / SE by hand": ("se shared", "se by hand"),
+        "SE shared / SE by hand, watched": ("se shared", "se by hand, watched"),
+        "SE shared / SE without exchange": ("se shared", "se alone"),
+        "SE by hand, watched / SE without exchange": ("se by hand, watched", "se alone"),
+        "SE by hand / gradients and steps in ten processes": ("se by hand", "se apart"),
+    },
+    "GT": {
+        "GT shared / SE shared": ("gt shared", "se shared"),
+        "GT by hand / SE by hand": ("gt by hand", "se by hand"),
+        "GT shared / GT by hand": ("gt shared", "gt by hand"),
+        "SE of two rounds / SE, shared": ("se twice shared", "se shared"),
+    },
+    "messages": {
+        "SE messages / SE without exchange": ("se messages", "se alone"),
+        "GT messages / SE messages": ("gt messages", "se messages"),
+        "SE of two rounds / SE, messages": ("se twice messages", "se messages"),
+    },
 }
+"""By group, the ratios that are printed, and what they are of."""
 
 
-def simulate(iterations: int, threads: int) -> float:
-    """Run the agents of SUN-DSBO-SE in this process; return the seconds of an iteration."""
-    torch.set_num_threads(threads)
-    prepare_heap()
-    method = algorithm("sun-dsbo-se", TEN, iterations)
-    tasks = [task(agent) for agent in range(TEN)]
-    W = torch.from_numpy(ring(TEN).matrix.toarray()).float()
-    w = method.start(tasks[0])[0]
-    lengths = [len(v) for v in w.values()]
-    points = torch.cat(tuple(w.values())).repeat(TEN, 1)
-    moved = torch.empty_like(points)
-    for k in range(-WARM_UP, iterations):
-        if k == 0:
-            began = time.perf_counter()
-        for own, s, target in zip(tasks, points, moved, strict=True):
-            step(method, own, k, s.split_with_sizes(lengths), target.split_with_sizes(lengths))
-        torch.mm(W, moved, out=points)
-    return (time.perf_counter() - began) / iterations
+def started(name: str, iterations: int) -> Job:
+    """Start the job of a variant."""
+    if name not in SIMULATED:
+        return in_mpi(TEN, iterations, [name])
+    simulation = [sys.executable, HERE / "in_one_process.py", "--threads", SIMULATED[name]]
+    return Job([*simulation, "--iterations", iterations])
 
 
-def step(method: Composed, own: Task, k: int, at: Sequence[Tensor], out: Sequence[Tensor]) -> None:
-    """Write where one agent's own direction leads, before any mixing."""
-    w = dict(zip(method.step_sizes, at, strict=True))
-    D = method.direction(own, w, own.sample(max(k, 0)), max(k, 0))
-    for (v, s), place in zip(w.items(), out, strict=True):
-        torch.sub(s, D[v], alpha=method.step_sizes[v](0), out=place)
-
-
-def measure(iterations: int) -> dict[str, float]:
-    """Run everything once, each in processes of its own."""
-    found = launch(TEN, iterations)
-    for threads, name in ((1, "one thread"), (2, "two threads")):
-        words = [sys.executable, __file__, "--threads", threads, "--iterations", TURNS * iterations]
-        found[name] = read(words)
-    return found
-
-
-def launch(agents: int, iterations: int, *more: str) -> dict[str, float]:
-    """Run the MPI job."""
-    mpirun = Path(sys.executable).parent / "mpirun"
-    job = [mpirun, "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
-    return read([*job, "--iterations", iterations, *more])
-
-
-def read(words: list[object]) -> Any:
-    """Run a program, one thread per process unless it asks for more; read the JSON it prints."""
-    said = subprocess.check_output(list(map(str, words)), text=True, env=os.environ | SETTINGS)
-    return json.loads(said.splitlines()[-1])
+def rounds(names: Sequence[str], repeats: int, iterations: int) -> list[dict[str, float]]:
+    """Start the jobs of variants and let them take turns; return the seconds of each turn."""
+    with ExitStack() as up:
+        jobs = {name: up.enter_context(closing(started(name, iterations))) for name in names}
+        turns = [names, names[::-1]] * repeats
+        return [{name: jobs[name].measure(name)[0] for name in order} for order in turns]
 
 
 @click.command()
-@click.option("--repeats", default=7, show_default=True)
-@click.option("--iterations", default=40, show_default=True, help="Of a turn in the job.")
-@click.option("--threads", type=int, help="Only simulate in this process, with so many threads.")
-def main(repeats: int, iterations: int, threads: int | None) -> None:
+@click.option("--starts", default=3, show_default=True, help="Of all jobs, one after the other.")
+@click.option("--repeats", default=4, show_default=True, help="There and back, of each start.")
+@click.option("--iterations", default=40, show_default=True, help="Of a turn.")
+@click.option("--group", "groups", multiple=True, type=click.Choice(list(GROUPS)), default=GROUPS)
+def main(starts: int, repeats: int, iterations: int, groups: Sequence[str]) -> None:
     """Compare seconds per iteration."""
-    if threads:
-        print(json.dumps(simulate(iterations, threads)))
-        return
-    rounds = [measure(iterations) for _ in range(repeats)]
-    found = {name: spread([r[a] / r[b] for r in rounds]) for name, (a, b) in RATIOS.items()}
-    used = dict.fromkeys(name for pair in RATIOS.values() for name in pair)
-    milliseconds = {f"{name}, ms": spread([1e3 * r[name] for r in rounds]) for name in used}
-    report("iteration", found, milliseconds)
+    for group in groups:
+        ratios = GROUPS[group]
+        names = list(dict.fromkeys(name for pair in ratios.values() for name in pair))
+        found = [r for _ in range(starts) for r in rounds(names, repeats, iterations)]
+        report(
+            f"iteration, {group}",
+            {name: spread([r[a] / r[b] for r in found]) for name, (a, b) in ratios.items()},
+            {f"{name}, ms": spread([1e3 * r[name] for r in found]) for name in names},
+        )
 
 
 if __name__ == "__main__":

@@ -5,14 +5,17 @@
 SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shared, so that only
 processor time can tell what an agent costs; it includes that of waiting.  Agents that exchange
 nothing but the word on whether to go on, and gradients and steps apart, without even that, tell
-what more processes on the same cores and caches cost by themselves.  Jobs of all sizes take turns;
-prints each size beside the first one of its repetition.
+what more processes on the same cores and caches cost by themselves.  The jobs of all sizes are up
+together and take turns; each does all variants, since a job for each would not fit into memory.
+Prints each size beside the first one of its repetition.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
+
 import click
-from iteration import launch
+from jobs import in_mpi
 from reporting import report, spread
 
 VARIANTS = ("se shared", "se messages", "se alone", "se apart")
@@ -20,20 +23,24 @@ VARIANTS = ("se shared", "se messages", "se alone", "se apart")
 
 @click.command()
 @click.option("--agents", multiple=True, type=int, default=(10, 64), show_default=True)
-@click.option("--repeats", default=5, show_default=True)
-@click.option("--iterations", default=10, show_default=True)
+@click.option("--repeats", default=15, show_default=True)
+@click.option("--iterations", default=10, show_default=True, help="Of a turn.")
 def main(agents: tuple[int, ...], repeats: int, iterations: int) -> None:
     """Compare processor seconds per agent and iteration."""
-    only = [word for name in VARIANTS for word in ("--only", name)]
-    rounds = [{n: launch(n, iterations, *only) for n in agents} for _ in range(repeats)]
+    with ExitStack() as up:
+        jobs = {n: up.enter_context(closing(in_mpi(n, iterations, VARIANTS))) for n in agents}
+        rounds = [
+            {(v, n): job.measure(v)[1] for v in VARIANTS for n, job in jobs.items()}
+            for _ in range(repeats)
+        ]
     ratios, milliseconds = {}, {}
     for variant in VARIANTS:
-        key = f"{variant}, processor"
         for n in agents:
-            milliseconds[f"{variant}, n = {n}, ms"] = spread([1e3 * r[n][key] for r in rounds])
-        for n in agents[1:]:
-            name = f"{variant}, n = {n} / n = {agents[0]}"
-            ratios[name] = spread([r[n][key] / r[agents[0]][key] for r in rounds])
+            name = f"{variant}, n = {n}"
+            milliseconds[f"{name}, ms"] = spread([1e3 * r[variant, n] for r in rounds])
+            if n != agents[0]:
+                found = [r[variant, n] / r[variant, agents[0]] for r in rounds]
+                ratios[f"{name} / n = {agents[0]}"] = spread(found)
     report("scaling", ratios, milliseconds)
 
 

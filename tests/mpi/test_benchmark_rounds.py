@@ -1,5 +1,6 @@
 """What the benchmarks set the program beside does what it is said to do."""
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -69,13 +70,27 @@ def test_loops_by_hand_lead_where_the_program_does(comm, by_hand, program):
     begin = Position(0, *one.algorithm.start(one.task))
     with ExitStack() as to_close:
         loop = in_mpi.work(by_hand, one, begin, to_close)
-        w = loop()
-    expected = in_mpi.work(program, other, begin, ExitStack())().w
+        w = loop(3)
+    expected = in_mpi.work(program, other, begin, ExitStack())(3).w
     assert sum(v.numel() for v in w.values()) == PAYLOAD
     for name, v in expected.items():
         assert torch.equal(w[name], v)
     for each in (one, other):
         each.close()
+
+
+def test_a_turn_is_measured_after_a_few_iterations(comm):
+    import in_mpi
+
+    done = []
+
+    def iterate(iterations):
+        done.append(iterations)
+        time.sleep(0.1)
+
+    seconds, processor = in_mpi.measure(comm, iterate, 4)
+    assert done == [in_mpi.COLD, 4]
+    assert seconds >= 0.1 / 4 > processor
 
 
 def test_two_rounds_are_one_with_the_square(comm):

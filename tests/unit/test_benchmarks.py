@@ -2,10 +2,13 @@
 
 import importlib.util
 import json
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -94,49 +97,94 @@ def figures(module, words):
     return json.loads(result.output.splitlines()[0])["figures"]
 
 
-def test_iterations_are_compared_within_their_repetition(monkeypatch):
+class Told:
+    """A job whose turns take what they are told to."""
+
+    def __init__(self, *seconds):
+        self.turns, self.closed = iter(seconds), False
+
+    def measure(self, name):
+        seconds = next(self.turns)
+        return seconds, seconds
+
+    def close(self):
+        self.closed = True
+
+
+def test_iterations_are_compared_within_their_turn(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     module = benchmark("iteration")
-    slow, fast = (dict.fromkeys(used(module), scale * 0.01) for scale in (4, 1))
-    rounds = iter([{**slow, "se shared": 0.02}, {**fast, "se shared": 0.02}])
-    monkeypatch.setattr(module, "measure", lambda iterations: next(rounds))
-    found = figures(module, ["--repeats", "2"])
+    jobs = []
+
+    def started(name, iterations):
+        turns = (0.02, 0.02) if name == "se shared" else (0.04, 0.01)
+        jobs.append(Told(*turns))
+        return jobs[-1]
+
+    monkeypatch.setattr(module, "started", started)
+    words = ["--starts", "1", "--repeats", "1", "--group", "SE"]
+    found = figures(module, words)
     assert found["SE / one process, one thread"] == {
         "median": 1.25, "min": 0.5, "max": 2.0, "repeats": 2
     }  # fmt: skip
-    assert found["GT messages / SE messages"]["median"] == 1.0
+    assert found["SE by hand / gradients and steps in ten processes"]["median"] == 1.0
     assert found["se shared, ms"]["median"] == 20.0
+    assert all(job.closed for job in jobs)
 
 
 def test_the_job_does_what_iterations_are_compared_of(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    simulated = {"one thread", "two threads"}
-    assert used(benchmark("iteration")) - simulated <= set(benchmark("in_mpi").VARIANTS)
-
-
-def used(module):
-    return {name for pair in module.RATIOS.values() for name in pair}
+    module = benchmark("iteration")
+    used = {name for ratios in module.GROUPS.values() for pair in ratios.values() for name in pair}
+    assert used == set(benchmark("in_mpi").VARIANTS) | set(module.SIMULATED)
 
 
 def test_the_agents_are_simulated_in_one_process(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    module = benchmark("iteration")
+    module = benchmark("in_one_process")
     monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
     monkeypatch.setattr(module, "prepare_heap", lambda: None)
     monkeypatch.setattr(module, "TEN", 2)
-    assert module.simulate(1, threads=1) > 0
+    seconds, processor = module.measure(module.simulation(threads=1), 1)
+    assert seconds > 0 < processor
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from jobs import serve
+
+serve(Path(sys.argv[sys.argv.index("--socket") + 1]), lambda name: (float(name), 2.0))
+sys.exit(int(sys.argv[1]))
+"""
+"""A process of a job: says that an iteration took as many seconds as the variant's name tells."""
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_job_measures_whenever_it_is_told_to(monkeypatch, status):
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER))
+    job = benchmark("jobs").Job([sys.executable, "-c", WORKER, status])
+    assert [job.measure(name) for name in ("3", "0.5")] == [(3.0, 2.0), (0.5, 2.0)]
+    with pytest.raises(SystemExit, match="3") if status else nullcontext():
+        job.close()
+
+
+def test_a_job_that_never_starts_is_not_waited_for(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    with pytest.raises(SystemExit, match="exit status 5"):
+        benchmark("jobs").Job([sys.executable, "-c", "raise SystemExit(5)"])
 
 
 def test_sizes_of_jobs_are_compared_within_their_repetition(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     module = benchmark("scaling")
-    costs = {10: iter([2.0, 4.0]), 64: iter([3.0, 4.0])}
+    costs = {10: [2.0, 4.0], 64: [3.0, 4.0]}
 
-    def launch(agents, iterations, *only):
-        cost = next(costs[agents])
-        return {f"{name}, processor": cost for name in module.VARIANTS}
+    def in_mpi(agents, iterations, variants):
+        return Told(*(cost for cost in costs[agents] for _ in variants))
 
-    monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(module, "in_mpi", in_mpi)
     found = figures(module, ["--repeats", "2"])
     assert found["se shared, n = 64 / n = 10"]["max"] == 1.5
     assert found["se messages, n = 64 / n = 10"]["min"] == 1.0

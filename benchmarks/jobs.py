@@ -1,0 +1,99 @@
+"""Jobs that stay up and measure when they are told to, so that variants of their own take turns.
+
+A rank of a user's run holds one agent, and so should one that is measured: several in one process
+share its memory and its caches.  To start all jobs anew for every repetition would take minutes,
+in which the machine becomes another.  So they are started once; between its turns a job waits for a
+line on a socket, which takes no time of any core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import numpy as np
+from reporting import SETTINGS
+
+HERE = Path(__file__).resolve().parent
+PATIENCE = 600
+"""Seconds: more means that a process will never answer."""
+Measured = tuple[float, float]
+"""Seconds of an iteration, and processor seconds of one process in it."""
+to_serve = click.option(
+    "--socket", "path", type=Path, required=True, help="Where to hear whose turn it is."
+)
+
+
+class Job:
+    """Processes that measure when they are told to.
+
+    Args:
+        words: What starts them all; ``--socket PATH`` is added, which they hand to ``serve``.
+        processes: How many of them.
+    """
+
+    def __init__(self, words: Iterable[object], processes: int = 1) -> None:
+        with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+            path = Path(folder, "socket")
+            listening.bind(str(path))
+            listening.listen(processes)
+            listening.settimeout(1)
+            self._process = subprocess.Popen(
+                [*map(str, words), "--socket", str(path)],
+                stdin=subprocess.DEVNULL,
+                env=os.environ | SETTINGS,
+            )
+            self._lines = [self._accepted(listening) for _ in range(processes)]
+
+    def _accepted(self, listening: socket.socket) -> TextIOWrapper:
+        while True:
+            with suppress(TimeoutError):
+                end, _ = listening.accept()
+                break
+            if self._process.poll() is not None:
+                raise SystemExit(f"a job ended with exit status {self._process.returncode}")
+        with end:  # what is made of it keeps it open
+            end.settimeout(PATIENCE)
+            return end.makefile("rw")
+
+    def measure(self, name: str) -> Measured:
+        """Let all processes do a variant; return the mean of what they measured."""
+        for lines in self._lines:
+            print(name, file=lines, flush=True)
+        seconds, processor = np.mean(
+            [json.loads(lines.readline()) for lines in self._lines], axis=0
+        )
+        return seconds, processor
+
+    def close(self) -> None:
+        """Let the processes end."""
+        for lines in self._lines:
+            lines.close()
+        if self._process.wait(PATIENCE):
+            raise SystemExit(f"a job ended with exit status {self._process.returncode}")
+
+
+def in_mpi(agents: int, iterations: int, names: Sequence[str]) -> Job:
+    """Start the MPI job of ``in_mpi.py`` with these variants."""
+    mpirun = Path(sys.executable).with_name("mpirun")
+    job = [mpirun, "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
+    only = [word for name in names for word in ("--only", name)]
+    return Job([*job, "--iterations", iterations, *only], agents)
+
+
+def serve(path: Path, measure: Callable[[str], Measured]) -> None:
+    """Measure whatever the job is told to, until nobody is there to tell it."""
+    with socket.socket(socket.AF_UNIX) as end:
+        end.connect(str(path))
+        with end.makefile("rw") as lines:
+            for line in lines:
+                print(json.dumps(measure(line.rstrip())), file=lines, flush=True)
