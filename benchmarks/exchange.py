@@ -9,7 +9,7 @@ and the vectors of the next are made when those of the last are gone:
 
 - bare: the step into the send buffer, one blocking Neighbor_alltoallv, and mul, add, add in torch;
 - messages, shared: the same by ``Gossip`` and its transports persistent and shared;
-- windows: by hand over shared memory and torch (``windows.py``), the least that shared can take;
+- windows: by hand over shared memory (``rounds_by_hand.py``), the least that shared can take;
 - disropt: ``Consensus.iterate_run`` of the package disropt (pip install disropt), after the step in
   numpy, y only.
 
@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from mpi4py import MPI
 from reporting import report, spread
-from windows import Windows
+from rounds_by_hand import Windows
 from workload import PAYLOAD, Y, ring
 
 from sundsbo_mpi.clock import Clock

@@ -4,8 +4,8 @@
 
 Every rank tells the seconds of an iteration and its processor seconds in it, of a block of
 iterations that all ranks begin together (``jobs.py``).  "Apart" are SE's gradients and steps and
-nothing else, what as many processes need at least; "by hand" are loops over shared memory, with the
-program's directions (``by_hand.py``); "twice" is SE that does every round twice.
+nothing else, what as many processes need at least; "by hand" are loops with the program's
+directions (``loops_by_hand.py``); "twice" is SE that does every round twice.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import by_hand
 import click
+import loops_by_hand
 import torch
 from jobs import Measured, serve, to_serve
 from mpi4py import MPI
-from windows import Windows
+from rounds_by_hand import Messages, Windows
 from workload import COLD, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.agent import Agent, Observer, Position
@@ -62,9 +62,11 @@ class Twice(Gossip):
 
 APART = "se apart"
 BY_HAND = {
-    "se by hand": by_hand.se,
-    "se by hand, watched": by_hand.watched,
-    "gt by hand": by_hand.gt,
+    "se by hand": (loops_by_hand.se, Windows),
+    "se by hand, watched": (loops_by_hand.watched, Windows),
+    "gt by hand": (loops_by_hand.gt, Windows),
+    "se by hand, messages": (loops_by_hand.se, Messages),
+    "gt by hand, messages": (loops_by_hand.gt, Messages),
 }
 VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
     "se shared": ("sun-dsbo-se", "shared", Gossip),
@@ -78,6 +80,8 @@ VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
     "gt shared": ("sun-dsbo-gt", "shared", Gossip),
     "gt messages": ("sun-dsbo-gt", "persistent", Gossip),
     "gt by hand": ("sun-dsbo-gt", "persistent", Alone),
+    "se by hand, messages": ("sun-dsbo-se", "persistent", Alone),
+    "gt by hand, messages": ("sun-dsbo-gt", "persistent", Alone),
 }
 """A method, its transport, and what does its rounds, in the first iterations at least."""
 
@@ -119,13 +123,13 @@ def warmed(one: Agent) -> Position:
 def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callable[[int], object]:
     """Return what does so many iterations of a variant."""
     if name == APART:
-        loop = by_hand.apart
+        loop = loops_by_hand.apart
     elif name in BY_HAND:
-        comm = MPI.COMM_WORLD
+        comm, (by_hand, kind) = MPI.COMM_WORLD, BY_HAND[name]
         length = sum(len(v) for v in begin.w.values())
-        windows = Windows(comm, ring(comm.size).links(comm.rank, 0), length)
-        to_close.callback(windows.close)
-        loop = partial(BY_HAND[name], windows=windows)
+        rounds = kind(comm, ring(comm.size).links(comm.rank, 0), length)
+        to_close.callback(rounds.close)
+        loop = partial(by_hand, rounds=rounds)
     else:
         return lambda iterations: replace(one, iterations=iterations).run(Observer(), begin)
     return lambda iterations: loop(replace(one, iterations=iterations), begin)

@@ -3,12 +3,12 @@
     python benchmarks/iteration.py [--starts 3] [--repeats 4] [--iterations 40] [--group NAME]...
 
 Each variant is an MPI job of its own of ten agents, or a simulation of them in one process with the
-same gradients, which mixes as well, with one and with two threads.  The jobs of a group are up
-together (some 13 GB) and take turns, there and back: SE and GT over shared memory, over messages
-and by hand (``by_hand.py``), SE without messages, its gradients and steps alone, and with every
-round done twice.  They are started anew a few times, since where a process's pages lie is luck that
-it keeps: jobs of the same variant differ by a twentieth.  Prints the ratios of each turn's seconds
-per iteration: median and spread, as JSON and as a table.
+same gradients, which mixes as well, with one and with two threads: SE and GT over shared memory, by
+messages and by hand (``loops_by_hand.py``), SE without messages, its gradients and steps alone, and
+with every round done twice.  The jobs of a group are up together (some 13 GB) and take turns, there
+and back.  They are started anew a few times, since where a process's pages lie is luck that it
+keeps: jobs of the same variant differ by a twentieth.  Prints the ratios of each turn's seconds per
+iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ GROUPS = {
     },
     "messages": {
         "SE messages / SE without exchange": ("se messages", "se alone"),
+        "SE messages / SE by hand, messages": ("se messages", "se by hand, messages"),
         "GT messages / SE messages": ("gt messages", "se messages"),
+        "GT by hand / SE by hand, messages": ("gt by hand, messages", "se by hand, messages"),
+        "GT messages / GT by hand, messages": ("gt messages", "gt by hand, messages"),
         "SE of two rounds / SE, messages": ("se twice messages", "se messages"),
     },
 }

@@ -20,15 +20,16 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
 
 
-def test_windows_average_what_is_new_in_every_round(comm):
-    from windows import Windows
+@pytest.mark.parametrize("kind", ["Windows", "Messages"])
+def test_rounds_by_hand_average_what_is_new_in_every_round(comm, kind):
+    import rounds_by_hand
 
     W = dense("ring", comm.size)
     length, rounds = 1003, 7
     drawn = torch.from_numpy(np.random.default_rng(1).random((rounds, comm.size, length))).float()
     sent = iter(drawn[:, comm.rank])
     links = Weights(W, "test").links(comm.rank, 0)
-    by_hand = Windows(comm, links, length)
+    by_hand = getattr(rounds_by_hand, kind)(comm, links, length)
     for each in drawn:
         mean = torch.from_numpy(W[comm.rank]).float() @ each
         torch.testing.assert_close(by_hand.average(lambda slot: slot.copy_(next(sent))), mean)
@@ -60,6 +61,8 @@ def test_plain_sockets_carry_every_byte_both_ways(comm):
         ("se by hand", "se messages"),
         ("se by hand, watched", "se shared"),
         ("gt by hand", "gt shared"),
+        ("se by hand, messages", "se messages"),
+        ("gt by hand, messages", "gt messages"),
     ],
 )
 def test_loops_by_hand_lead_where_the_program_does(comm, by_hand, program):

@@ -16,8 +16,8 @@ from sundsbo_mpi.diagnosis.health import Health
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rounds_by_hand import Messages, Windows
     from torch import Tensor
-    from windows import Windows
 
     from sundsbo_mpi.agent import Agent, Position
     from sundsbo_mpi.composition.estimators import Variables
@@ -36,20 +36,20 @@ def apart(one: Agent, begin: Position) -> Variables:
 def se(
     one: Agent,
     begin: Position,
-    windows: Windows,
+    rounds: Windows | Messages,
     look: Callable[[int, Variables], object] = lambda _k, _D_hat: None,
 ) -> Variables:
     """Do SUN-DSBO-SE, w <- W (w - lam D_hat), and look at every D_hat; return the last w."""
     w = begin.w
     for k in range(one.iterations):
         D_hat, lam = _direction(one, w, k), _steps(one, k)
-        w = _average(windows, w, partial(_step, w, D_hat, lam))
+        w = _average(rounds, w, partial(_step, w, D_hat, lam))
         look(k, D_hat)
         del D_hat  # the next one finds its room
     return w
 
 
-def watched(one: Agent, begin: Position, windows: Windows) -> Variables:
+def watched(one: Agent, begin: Position, rounds: Windows | Messages) -> Variables:
     """Do ``se`` with a look for numbers that are not finite, and the word on whether to go on."""
     health = Health(one.tally.agent, one.tally.agents, tuple(begin.w))
 
@@ -58,12 +58,12 @@ def watched(one: Agent, begin: Position, windows: Windows) -> Variables:
         health.judge(one.control.finish())
         one.control.start(health.word)
 
-    w = se(one, begin, windows, look)
+    w = se(one, begin, rounds, look)
     health.judge(one.control.finish())
     return w
 
 
-def gt(one: Agent, begin: Position, windows: Windows) -> Variables:
+def gt(one: Agent, begin: Position, rounds: Windows | Messages) -> Variables:
     """Do SUN-DSBO-GT, D <- W (D + D_hat - D_hat before) and w <- W (w - lam D); return the last w.
 
     What the trackers remember is that of the beginning.
@@ -72,8 +72,8 @@ def gt(one: Agent, begin: Position, windows: Windows) -> Variables:
     D, before = {v: m.D for v, m in memory.items()}, {v: m.D_hat for v, m in memory.items()}
     for k in range(one.iterations):
         D_hat, lam = _direction(one, w, k), _steps(one, k)
-        D = _average(windows, D, partial(_track, D, D_hat, before))
-        w = _average(windows, w, partial(_step, w, D, lam))
+        D = _average(rounds, D, partial(_track, D, D_hat, before))
+        w = _average(rounds, w, partial(_step, w, D, lam))
         before = D_hat
     return w
 
@@ -88,10 +88,10 @@ def _steps(one: Agent, k: int) -> dict[str, float]:
 
 
 def _average(
-    windows: Windows, like: Variables, write: Callable[[tuple[Tensor, ...]], None]
+    rounds: Windows | Messages, like: Variables, write: Callable[[tuple[Tensor, ...]], None]
 ) -> Variables:
     lengths = [len(v) for v in like.values()]
-    mean = windows.average(lambda slot: write(slot.split_with_sizes(lengths)))
+    mean = rounds.average(lambda slot: write(slot.split_with_sizes(lengths)))
     return dict(zip(like, mean.split_with_sizes(lengths), strict=True))
 
 

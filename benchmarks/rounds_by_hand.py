@@ -1,7 +1,6 @@
-"""Averaging within a node by hand: shared memory of MPI and torch, and nothing of the program.
+"""Averaging by hand, through shared memory or by messages: MPI and torch, nothing of the program.
 
-Two slots for each agent take turns; an empty message to a neighbour says that one is filled, and
-that the neighbour's last one is read.  Only the running mean and the way to wait are the program's.
+Only the running mean and the way to wait are the program's.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ LINE = 64 // BYTES
 
 class Windows:
     """Slots of float32 in one window; making and closing are collective.
+
+    Two slots for each agent take turns; an empty message to a neighbour says that one is filled,
+    and that the neighbour's last one is read.
 
     Args:
         node: All agents, on one node.
@@ -78,3 +80,36 @@ class Windows:
             token.Free()
         self._window.Unlock_all()
         self._window.Free()
+
+
+class Messages:
+    """Buffers of float32 and planned messages to and from all neighbours; closing is local.
+
+    Args:
+        comm: All agents.
+        links: The agents' numbers are their ranks in ``comm``.
+        length: Numbers in a message.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, links: Links, length: int) -> None:
+        self._shares = shares(links.own, links.sources.values())
+        self._waiting = local(comm).waiting
+        self._own = torch.zeros(length)
+        self._arrived = [torch.zeros(length) for _ in links.sources]
+        self._requests = [
+            comm.Recv_init(row.numpy(), j, TAG)
+            for j, row in zip(links.sources, self._arrived, strict=True)
+        ]
+        self._requests += [comm.Send_init(self._own.numpy(), j, TAG) for j in links.destinations]
+
+    def average(self, fill: Callable[[torch.Tensor], object]) -> torch.Tensor:
+        """Let the message be written; return the weighted mean of it and the neighbours'."""
+        fill(self._own)
+        MPI.Prequest.Startall(self._requests)
+        self._waiting.all(self._requests)
+        return running_mean(self._shares, self._own, self._arrived)
+
+    def close(self) -> None:
+        """Free the messages."""
+        for request in self._requests:
+            request.Free()
