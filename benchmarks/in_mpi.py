@@ -31,6 +31,7 @@ from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.node import local
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.comm.transports.network import Wires
+from sundsbo_mpi.comm.world import start_mpi
 from sundsbo_mpi.heap import prepare_heap
 from sundsbo_mpi.outgoing import Outgoing
 from sundsbo_mpi.ranks.control import Control
@@ -152,13 +153,14 @@ def measure(comm: MPI.Intracomm, iterate: Callable[[int], object], iterations: i
 @to_serve
 def main(iterations: int, names: tuple[str, ...], path: Path) -> None:
     """Do all variants a few iterations to warm up, and then those that are asked for."""
-    comm = MPI.COMM_WORLD
+    comm = start_mpi()
     torch.set_num_threads(1)
     prepare_heap()
     agents = {name: agent(comm, name, iterations) for name in names}
-    with ExitStack() as to_close:
-        works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
-        serve(path, lambda name: measure(comm, works[name], iterations))
+    to_close = ExitStack()
+    works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
+    serve(path, lambda name: measure(comm, works[name], iterations))
+    to_close.close()  # not where a rank has failed: the others would not come
     for one in agents.values():
         one.close()
 

@@ -13,19 +13,25 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import click
 import numpy as np
 from reporting import SETTINGS
 
+from sundsbo_mpi.batch.starting import mpirun
+
 HERE = Path(__file__).resolve().parent
 PATIENCE = 600
-"""Seconds: more means that a process will never answer."""
+"""Seconds: more means that a process will never be there, never answer, or never end."""
+NO_MPI_YET = {"MPI4PY_RC_INITIALIZE": "0"}
+"""The program starts MPI itself, with its own settings."""
 Measured = tuple[float, float]
 """Seconds of an iteration, and processor seconds of one process in it."""
 to_serve = click.option(
@@ -50,17 +56,18 @@ class Job:
             self._process = subprocess.Popen(
                 [*map(str, words), "--socket", str(path)],
                 stdin=subprocess.DEVNULL,
-                env=os.environ | SETTINGS,
+                env=os.environ | SETTINGS | NO_MPI_YET,
             )
-            self._lines = [self._accepted(listening) for _ in range(processes)]
+            deadline = time.monotonic() + PATIENCE
+            self._lines = [self._accepted(listening, deadline) for _ in range(processes)]
 
-    def _accepted(self, listening: socket.socket) -> TextIOWrapper:
+    def _accepted(self, listening: socket.socket, deadline: float) -> TextIOWrapper:
         while True:
             with suppress(TimeoutError):
                 end, _ = listening.accept()
                 break
-            if self._process.poll() is not None:
-                raise SystemExit(f"a job ended with exit status {self._process.returncode}")
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._end()
         with end:  # what is made of it keeps it open
             end.settimeout(PATIENCE)
             return end.makefile("rw")
@@ -75,17 +82,23 @@ class Job:
         return seconds, processor
 
     def close(self) -> None:
-        """Let the processes end."""
+        """Let the processes end, one way or the other."""
         for lines in self._lines:
-            lines.close()
-        if self._process.wait(PATIENCE):
-            raise SystemExit(f"a job ended with exit status {self._process.returncode}")
+            with suppress(OSError):  # it has ended, and what was to be said to it is void
+                lines.close()
+        with suppress(subprocess.TimeoutExpired):
+            if self._process.wait(PATIENCE) == 0:
+                return
+        self._end()
+
+    def _end(self) -> NoReturn:
+        self._process.terminate()
+        raise SystemExit(f"a job failed, with exit status {self._process.wait()}")
 
 
 def in_mpi(agents: int, iterations: int, names: Sequence[str]) -> Job:
     """Start the MPI job of ``in_mpi.py`` with these variants."""
-    mpirun = Path(sys.executable).with_name("mpirun")
-    job = [mpirun, "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
+    job = [mpirun(), "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
     only = [word for name in names for word in ("--only", name)]
     return Job([*job, "--iterations", iterations, *only], agents)
 

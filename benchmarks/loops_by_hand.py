@@ -1,7 +1,8 @@
 """Iterations written out as loops: directions, steps and rounds by hand, and nothing to look after.
 
-They do what the program's agents do, to the last bit; but nobody keeps time, and only ``watched``
-asks whether to go on and looks for numbers that are not finite.
+They do what the program's agents do, to the last bit (``apart`` what agents without messages do);
+but nobody keeps time, and only ``watched`` asks whether to go on and looks for numbers that are not
+finite.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def watched(one: Agent, begin: Position, rounds: Windows | Messages) -> Variable
 def gt(one: Agent, begin: Position, rounds: Windows | Messages) -> Variables:
     """Do SUN-DSBO-GT, D <- W (D + D_hat - D_hat before) and w <- W (w - lam D); return the last w.
 
-    What the trackers remember is that of the beginning.
+    It goes on from the trackers that ``begin`` has, and does not change them.
     """
     w, memory = begin.w, begin.state.memory
     D, before = {v: m.D for v, m in memory.items()}, {v: m.D_hat for v, m in memory.items()}

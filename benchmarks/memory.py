@@ -32,6 +32,8 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 from reporting import SETTINGS, report, spread
 
+from sundsbo_mpi.batch.starting import mpirun
+
 if TYPE_CHECKING:
     from mpi4py import MPI
 
@@ -145,7 +147,7 @@ def main(agents: int, iterations: int, method: str, is_inside: bool) -> None:
     """Run the job and say what it took."""
     if is_inside:
         return inside(method, iterations)
-    mpirun = [Path(sys.executable).with_name("mpirun"), "-n", agents]
+    start = [mpirun(), "-n", agents]
     job = [
         sys.executable,
         "-m",
@@ -158,7 +160,7 @@ def main(agents: int, iterations: int, method: str, is_inside: bool) -> None:
         method,
     ]
     said = subprocess.check_output(
-        list(map(str, [*mpirun, *job])), env=os.environ | SETTINGS, encoding="utf-8"
+        list(map(str, [*start, *job])), env=os.environ | SETTINGS, encoding="utf-8"
     )
     everyone = json.loads(next(line for line in said.splitlines() if line.startswith("[{")))
     above = [(agent["peak"] - agent["start"]) / agent["vector"] for agent in everyone]

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from reporting import SETTINGS, report, spread
 
+from sundsbo_mpi.batch.starting import mpirun
+
 if TYPE_CHECKING:
     from plain_sockets import PlainSockets
 
@@ -183,10 +185,10 @@ def main(hosts: int, rate: str, is_inside: bool, **what: Any) -> None:
     if is_inside:
         return inside(**what)
     places = ",".join(f"{address(i)}:1" for i in range(hosts))
-    mpirun = [Path(sys.executable).with_name("mpirun"), "-n", hosts, "--host", places]
+    start = [mpirun(), "-n", hosts, "--host", places]
     job = [sys.executable, "-m", "mpi4py", HERE, "--inside"]
     words = [word for name, value in what.items() for word in (f"--{name}", value)]
-    command = [HOSTS_SH, address(0), *mpirun, "--bind-to", "none", *job, *words]
+    command = [HOSTS_SH, address(0), *start, "--bind-to", "none", *job, *words]
     subprocess.run([HOSTS_SH, "down", str(hosts)], check=True)
     try:
         subprocess.run([HOSTS_SH, "up", str(hosts), rate], check=True)

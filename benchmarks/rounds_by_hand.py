@@ -1,6 +1,6 @@
-"""Averaging by hand, through shared memory or by messages: MPI and torch, nothing of the program.
+"""Averaging by hand, through shared memory or by messages, with MPI and torch.
 
-Only the running mean and the way to wait are the program's.
+Of the program it has the links, the running mean and the way to wait.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Processor time of an agent's iteration as the agents become more, each with the same work.
 
-    python benchmarks/scaling.py [--agents 10 --agents 64] [--repeats 5] [--iterations 10]
+    python benchmarks/scaling.py [--agents 10 --agents 64] [--repeats 15] [--iterations 10]
 
 SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shared, so that only
 processor time can tell what an agent costs; it includes that of waiting.  Agents that exchange

@@ -22,6 +22,7 @@ from pathlib import Path
 import click
 from reporting import SETTINGS, report, spread
 
+from sundsbo_mpi.batch.starting import mpirun
 from sundsbo_mpi.comm import openmpi
 
 BIN = Path(sys.executable).parent
@@ -77,7 +78,7 @@ def cpu_seconds(statement: str) -> float:
 @click.option("--repeats", default=5, show_default=True)
 def main(agents: int, repeats: int) -> None:
     """Start everything in turn."""
-    launch = [BIN / "mpirun", "-n", str(agents)]
+    launch = [mpirun(), "-n", str(agents)]
     bare, ours = [], []
     cpu: dict[str, list[float]] = {name: [] for name in IMPORTS}
     with tempfile.TemporaryDirectory() as folder:

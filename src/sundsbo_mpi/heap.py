@@ -8,19 +8,19 @@ import mmap
 # Names of glibc's <malloc.h>.
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 ROOM = 256 * 2**20
-"""Bytes of addresses that are asked for at once; memory is taken only where they are touched."""
+"""Bytes of addresses that shall be in huge pages; memory is taken only where they are touched."""
 
 
 def prepare_heap() -> None:
-    """Let this process keep what it frees, and in huge pages; without effect but with glibc.
+    """Let this process keep what it frees, and ask for huge pages; without effect but with glibc.
 
     By default glibc hands large blocks back to the kernel as soon as they are free.  An iteration
     makes and drops the same few vectors of 1 MB and more, and would find each of their pages anew:
     a tenth of its time.  What start-up has freed is handed back first.
 
     Pages of 4 KiB lie wherever the kernel finds room, and how well the vectors share the caches is
-    luck, of which every process has its own.  Linux gives out larger ones where a program asks for
-    them, or leaves it at that.
+    luck, of which every process has its own.  Whether Linux gives out larger ones to everybody, to
+    those who ask for them, or never, is its administrator's choice.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt") and hasattr(library, "malloc_trim"):

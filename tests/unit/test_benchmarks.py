@@ -122,6 +122,7 @@ def test_iterations_are_compared_within_their_turn(monkeypatch):
         return jobs[-1]
 
     monkeypatch.setattr(module, "started", started)
+    monkeypatch.setattr(module, "SCATTERED", module.mmap.PAGESIZE)
     words = ["--starts", "1", "--repeats", "1", "--group", "SE"]
     found = figures(module, words)
     assert found["SE / one process, one thread"] == {
@@ -172,7 +173,7 @@ def test_a_job_measures_whenever_it_is_told_to(monkeypatch, status):
 
 def test_a_job_that_never_starts_is_not_waited_for(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    with pytest.raises(SystemExit, match="exit status 5"):
+    with pytest.raises(SystemExit, match="a job failed, with exit status 5"):
         benchmark("jobs").Job([sys.executable, "-c", "raise SystemExit(5)"])
 
 

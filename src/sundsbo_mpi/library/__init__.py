@@ -65,7 +65,7 @@ def solve(  # noqa: PLR0913  (the last three may be left out)
     It does what ``sundsbo-mpi run`` does with the same settings, without a run file or checkpoints,
     on the device and in the dtype (float32 or float64) of ``task.start()``.  Torch gets the rank's
     share of the cores, unless ``OMP_NUM_THREADS`` is set, and the C library keeps from then on what
-    it frees, in huge pages (``heap.prepare_heap``).  Collective over ``comm``.
+    it frees, and asks for huge pages (``heap.prepare_heap``).  Collective over ``comm``.
 
     Args:
         task: This agent's problem, with its own data; rank i of ``comm`` is agent i.
