@@ -8,8 +8,8 @@ messages and by hand (``loops_by_hand.py``), SE without messages but for the wor
 on, its gradients and steps alone, and with every round done twice.  The jobs of a group are up
 together (some 16 GB) and take turns, there and back.  They are started anew a few times, in another
 order: where a process's pages lie is luck that it keeps, and the first to start gets the pages that
-others have left scattered.  Three jobs of the same variant took 0.97, 0.96 and 0.91 of what the
-first one did; so the worst pages are taken by nobody.  Prints, for each group, the ratios of each
+others have left scattered.  Three jobs of the same variant took 0.93, 0.93 and 0.92 of what the
+first one did; so the worst pages are taken beforehand.  Prints, for each group, the ratios of each
 turn's seconds per iteration: median and spread, as JSON and as a table.
 """
 
