@@ -10,7 +10,6 @@ directions (``loops_by_hand.py``); "twice" is SE that does every round twice.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,10 +19,10 @@ from pathlib import Path
 import click
 import loops_by_hand
 import torch
-from jobs import Measured, serve, to_serve
+from jobs import measured, serve, to_serve
 from mpi4py import MPI
 from rounds_by_hand import Messages, Windows
-from workload import COLD, WARM_UP, algorithm, ring, task
+from workload import WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.agent import Agent, Observer, Position
 from sundsbo_mpi.clock import Clock
@@ -136,17 +135,6 @@ def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callabl
     return lambda iterations: loop(replace(one, iterations=iterations), begin)
 
 
-def measure(comm: MPI.Intracomm, iterate: Callable[[int], object], iterations: int) -> Measured:
-    """Do iterations, after a few that bring back into the caches what belongs there."""
-    iterate(COLD)
-    comm.Barrier()
-    began, worked = time.perf_counter(), time.process_time()
-    iterate(iterations)
-    worked = time.process_time() - worked
-    comm.Barrier()
-    return (time.perf_counter() - began) / iterations, worked / iterations
-
-
 @click.command()
 @click.option("--iterations", default=40, show_default=True, help="Of a turn.")
 @click.option("--only", "names", multiple=True, required=True, type=click.Choice(list(VARIANTS)))
@@ -159,7 +147,7 @@ def main(iterations: int, names: tuple[str, ...], path: Path) -> None:
     agents = {name: agent(comm, name, iterations) for name in names}
     to_close = ExitStack()
     works = {name: work(name, one, warmed(one), to_close) for name, one in agents.items()}
-    serve(path, lambda name: measure(comm, works[name], iterations))
+    serve(path, lambda name: measured(works[name], iterations, comm.Barrier))
     to_close.close()  # not where a rank has failed: the others would not come
     for one in agents.values():
         one.close()

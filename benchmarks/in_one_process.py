@@ -7,15 +7,14 @@ Their gradients are those of the program's agents; all average at once, as a pro
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import torch
-from jobs import Measured, serve, to_serve
-from workload import COLD, TEN, WARM_UP, algorithm, ring, task
+from jobs import measured, serve, to_serve
+from workload import TEN, WARM_UP, algorithm, ring, task
 
 from sundsbo_mpi.heap import prepare_heap
 
@@ -55,15 +54,6 @@ def step(method: Composed, own: Task, k: int, at: Sequence[Tensor], out: Sequenc
         torch.sub(s, D[v], alpha=method.step_sizes[v](0), out=place)
 
 
-def measure(iterate: Callable[[int], None], iterations: int) -> Measured:
-    """Do iterations, after a few as in ``in_mpi.py``."""
-    iterate(COLD)
-    began, worked = time.perf_counter(), time.process_time()
-    iterate(iterations)
-    seconds, processor = time.perf_counter() - began, time.process_time() - worked
-    return seconds / iterations, processor / iterations
-
-
 @click.command()
 @click.option("--iterations", default=40, show_default=True, help="Of a turn.")
 @click.option("--threads", default=1, show_default=True)
@@ -72,7 +62,7 @@ def main(iterations: int, threads: int, path: Path) -> None:
     """Do a few iterations to warm up, and then some whenever it is told to."""
     iterate = simulation(threads)
     iterate(WARM_UP)
-    serve(path, lambda _name: measure(iterate, iterations))
+    serve(path, lambda _name: measured(iterate, iterations))
 
 
 if __name__ == "__main__":

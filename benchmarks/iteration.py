@@ -7,10 +7,10 @@ same gradients, which mixes as well, with one and with two threads: SE and GT ov
 messages and by hand (``loops_by_hand.py``), SE without messages but for the word on whether to go
 on, its gradients and steps alone, and with every round done twice.  The jobs of a group are up
 together (some 16 GB) and take turns, there and back.  They are started anew a few times, in another
-order: where a process's pages lie is luck that it keeps, and the first to start gets the pages that
-others have left scattered.  Three jobs of the same variant took 0.93, 0.93 and 0.92 of what the
-first one did; so the worst pages are taken beforehand.  Prints, for each group, the ratios of each
-turn's seconds per iteration: median and spread, as JSON and as a table.
+order: where a process's pages lie is luck that it keeps, and the first to start seems to get those
+that others have left scattered.  Three jobs of the same variant took 0.93, 0.93 and 0.92 of what
+the first one did; so the worst pages are taken beforehand.  Prints, for each group, the ratios of
+each turn's seconds per iteration: median and spread, as JSON and as a table.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from sundsbo_mpi.batch.starting import mpirun
 HERE = Path(__file__).resolve().parent
 PATIENCE = 600
 """Seconds: more means that a process will never be there, never answer, or never end."""
+COLD = 5
+"""Iterations at the start of a turn that are not measured: others have had the caches."""
 NO_MPI_YET = {"MPI4PY_RC_INITIALIZE": "0"}
 """The program starts MPI itself, with its own settings."""
 Measured = tuple[float, float]
@@ -110,3 +112,16 @@ def serve(path: Path, measure: Callable[[str], Measured]) -> None:
         with end.makefile("rw") as lines:
             for line in lines:
                 print(json.dumps(measure(line.rstrip())), file=lines, flush=True)
+
+
+def measured(
+    iterate: Callable[[int], object], iterations: int, meet: Callable[[], object] = lambda: None
+) -> Measured:
+    """Do iterations, which all processes begin and end together where they ``meet``."""
+    iterate(COLD)
+    meet()
+    began, worked = time.perf_counter(), time.process_time()
+    iterate(iterations)
+    worked = time.process_time() - worked
+    meet()
+    return (time.perf_counter() - began) / iterations, worked / iterations

@@ -24,8 +24,6 @@ PAYLOAD = TEN * SAMPLES + 2 * Y
 WARM_UP = 30
 """Iterations before those that are measured: plans, windows and pages are made in the first twenty,
 once in a run."""
-COLD = 5
-"""Iterations at the start of a turn that are not measured: others have had the caches."""
 
 
 def shard(agent: int) -> Shard:

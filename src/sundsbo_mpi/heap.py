@@ -18,9 +18,8 @@ def prepare_heap() -> None:
     makes and drops the same few vectors of 1 MB and more, and would find each of their pages anew:
     a tenth of its time.  What start-up has freed is handed back first.
 
-    Pages of 4 KiB lie wherever the kernel finds room, and how well the vectors share the caches is
-    luck, of which every process has its own.  Whether Linux gives out larger ones to everybody, to
-    those who ask for them, or never, is its administrator's choice.
+    Whether Linux gives out huge pages to everybody, to those who ask for them, or never, is its
+    administrator's choice.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt") and hasattr(library, "malloc_trim"):

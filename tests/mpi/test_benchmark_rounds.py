@@ -83,7 +83,7 @@ def test_loops_by_hand_lead_where_the_program_does(comm, by_hand, program):
 
 
 def test_a_turn_is_measured_after_a_few_iterations(comm):
-    import in_mpi
+    import jobs
 
     done = []
 
@@ -91,8 +91,12 @@ def test_a_turn_is_measured_after_a_few_iterations(comm):
         done.append(iterations)
         time.sleep(0.1)
 
-    seconds, processor = in_mpi.measure(comm, iterate, 4)
-    assert done == [in_mpi.COLD, 4]
+    def meet():
+        done.append("met")
+        comm.Barrier()
+
+    seconds, processor = jobs.measured(iterate, 4, meet)
+    assert done == [jobs.COLD, "met", 4, "met"]
     assert seconds >= 0.1 / 4 > processor
 
 

@@ -146,7 +146,7 @@ def test_the_agents_are_simulated_in_one_process(monkeypatch):
     monkeypatch.setattr(module.torch, "set_num_threads", lambda number: None)
     monkeypatch.setattr(module, "prepare_heap", lambda: None)
     monkeypatch.setattr(module, "TEN", 2)
-    seconds, processor = module.measure(module.simulation(threads=1), 1)
+    seconds, processor = module.measured(module.simulation(threads=1), 1)
     assert seconds > 0 < processor
 
 
