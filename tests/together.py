@@ -66,7 +66,7 @@ class ThreadTally:
 class ThreadWords:
     """The words of the agents of a ``ThreadTally``."""
 
-    nbytes = 8
+    nbytes, steps = 8, 1
 
     def __init__(self, tally):
         self._tally, self._smallest, self.closed = tally, None, False
@@ -80,6 +80,10 @@ class ThreadWords:
         found, self._smallest = self._smallest, None
         assert found is not None, "nothing was said"
         return found
+
+    def settle(self, word):
+        self.start(word)
+        return self.finish()
 
     def close(self):
         assert self._smallest is None, "a word is under way"

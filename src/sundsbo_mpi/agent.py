@@ -125,8 +125,8 @@ class Agent:
         Raises:
             AgreedError: the method cannot work on this task.
             DivergedError: on all agents together, at an evaluation at the latest; a direction that
-                is not finite is noticed an iteration later at most, a point with the next
-                direction, and so up to two iterations later.
+                is not finite is noticed an iteration later at most, or as many as words take turns
+                (``Words.steps``), a point with the next direction, and so one later still.
         """
         if begin is None:
             self.clock.start()
@@ -183,8 +183,8 @@ class Agent:
     def _agree(self, health: Health, reached: Position, due: bool) -> int:
         """Return the agents' word at the end of an iteration, before what is ``due``; collective.
 
-        Where agents meet anyway, at an evaluation, the word of the iteration itself is waited for:
-        no numbers are recorded, or kept, that are not finite.
+        Where agents meet anyway, at an evaluation, the words of the iteration itself are waited
+        for: no numbers are recorded, or kept, that are not finite.
         """
         with self.clock("wait"):
             agreed = self.control.finish()
@@ -194,8 +194,7 @@ class Agent:
         if due or self.skipping:
             with self.clock("evaluation" if due else "wait"):
                 health.note_point(reached.done - 1, reached.w)
-                self.control.start(health.word)
-                agreed = self.control.finish()
+                agreed = self.control.settle(health.word)
         return agreed
 
     def _judged(

@@ -14,6 +14,7 @@ from wirings import WIRINGS
 
 from sundsbo_mpi.agent import Agent
 from sundsbo_mpi.clock import Clock
+from sundsbo_mpi.comm import words
 from sundsbo_mpi.comm.gossip import Gossip
 from sundsbo_mpi.comm.tally import Tally
 from sundsbo_mpi.errors import DivergedError
@@ -132,8 +133,13 @@ def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(
 
 
 @pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt"])
-def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(comm, agent, name):
+@pytest.mark.parametrize("radix", [words.RADIX, 2], ids=["few agents", "many agents"])
+def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(
+    comm, agent, name, radix, monkeypatch
+):
     """Each agent runs ahead of the others as far as its neighbours let it."""
+    monkeypatch.setattr(words, "RADIX", radix)
+    told = words.distances(comm.size)
     tasks = bench.quadratics(comm.size, task=bench.Elsewhere)
     one = agent(name, tasks, bench.lively(name))
 
@@ -145,9 +151,8 @@ def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(com
 
     seen = Onlooker(advance)
     end = one.run(seen)
-    assert (end.iterations, end.stop, seen.evaluated) == (8, Stop.WALLTIME, [0, 8])
-    assert one.control.turns == 8
-    assert one.control.bytes == 8 * 8 * (comm.size - 1), (
-        "to every other agent, of which there are few"
-    )
-    assert comm.allgather(end.iterations) == [8] * comm.size
+    last = 7 + len(told)
+    assert (end.iterations, end.stop, seen.evaluated) == (last, Stop.WALLTIME, [0, last])
+    assert one.control.turns == last - 1 + len(told), "and the last word is waited for"
+    assert one.control.bytes == 8 * one.control.turns * sum(map(len, told))
+    assert comm.allgather(end.iterations) == [last] * comm.size

@@ -33,31 +33,36 @@ def test_the_smallest_of_large_integers_is_exact(comm, tally):
     assert tally.smallest(2**62 - comm.rank) == 2**62 - comm.size + 1
 
 
-@pytest.fixture(params=["few agents", "many agents", "few agents, crowded"])
+@pytest.fixture(params=["one step", "several steps", "one step, crowded", "several, crowded"])
 def words(comm, tally, request, monkeypatch):
-    """Few agents tell each other; of many MPI finds the smallest."""
-    monkeypatch.setattr(wording, "FEW", 0 if request.param == "many agents" else 1000)
+    """Few agents tell each other in one step; of more every step makes fewer out of two."""
+    monkeypatch.setattr(wording, "RADIX", 1000 if "one" in request.param else 2)
     found = (Tally(comm, SPARING) if "crowded" in request.param else tally).words()
+    assert found.steps == (1 if "one" in request.param else max(1, (comm.size - 1).bit_length()))
     yield found
     found.close()
 
 
 def test_the_smallest_of_large_words_is_exact(comm, words):
-    words.start(2**62 - comm.rank)
-    assert words.finish() == 2**62 - comm.size + 1
+    assert words.settle(2**62 - comm.rank) == 2**62 - comm.size + 1
 
 
-def test_the_bytes_of_a_word_are_those_that_are_sent(comm, words, request):
-    many = "many agents" in request.node.name
-    assert words.nbytes == (8 if many else 8 * (comm.size - 1))
+def test_the_bytes_of_a_word_are_those_that_are_sent(comm, words):
+    others = comm.size - 1 if words.steps == 1 else words.steps
+    assert words.nbytes == 8 * others
+
+
+def heard_in_turn(k, words, said):
+    """Return the smallest of the words that are known to all in turn k."""
+    return said(k - words.steps + 1) if k >= words.steps - 1 else wording.NOTHING
 
 
 def test_the_smallest_word_is_found_while_agents_do_other_things_together(comm, tally, words):
-    for k in range(5):
+    for k in range(10):
         words.start((comm.rank - k) % comm.size - k)
         assert tally.total(np.ones(1)) == comm.size
         comm.Barrier()
-        assert words.finish() == -k
+        assert words.finish() == heard_in_turn(k, words, lambda turn: -turn)
 
 
 def test_no_word_is_taken_for_another_turn_s_however_far_agents_are_ahead(comm, words):
@@ -65,7 +70,17 @@ def test_no_word_is_taken_for_another_turn_s_however_far_agents_are_ahead(comm, 
         words.start(k if comm.rank == k % comm.size else 10**6)
         if comm.rank == k % 3:
             time.sleep(1e-3)
-        assert words.finish() == k
+        assert words.finish() == heard_in_turn(k, words, lambda turn: turn)
+
+
+def test_a_word_that_is_settled_comes_alone(comm, words):
+    for k in range(3):
+        words.start(-1)
+        words.finish()
+        assert words.settle(comm.rank + k) == k
+        words.start(-2)
+        assert words.finish() == heard_in_turn(0, words, lambda _: -2)
+        assert words.settle(10**6) == 10**6
 
 
 def test_words_are_kept_until_they_are_let_go_of(comm):

@@ -116,7 +116,7 @@ class Gossip:
         self._posted = Posted(exchange, lengths, outgoing.decode)
         self._traffic.rounds += 1
         self._traffic.messages += len(self._links.destinations)
-        self._bytes += exchange.own.nbytes
+        self._bytes += exchange.nbytes
 
     @property
     def traffic(self) -> Traffic:

@@ -1,24 +1,43 @@
-"""The smallest of the agents' integers, found again and again: one word of each in every turn."""
+"""The smallest of the agents' integers, found again and again: one word of each in every turn.
+
+A word is known to all after a few steps.  In step s agent i tells what it knows, the smallest of
+the words that have come to it so far, to the agents i + j r^s, 0 < j < r, and hears it from those
+at i - j r^s (modulo n).  It then knows of the r^(s+1) agents up to itself; that some of them may
+have been counted twice changes no minimum.
+
+A turn does one step of every word that is on its way: nobody waits in it for more than what the
+others have told in the last turn.  All messages are planned once.
+
+Source: Hoefler, Mehlan, Mietke and Rehm (2006), n-way dissemination, a barrier.  Differences:
+    1. Words travel rather than empty messages, and the smallest is found.
+    2. The steps of several words overlap.
+"""
 
 from __future__ import annotations
 
+from itertools import accumulate, count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sundsbo_mpi.comm.waiting import Waiting
 
-FEW = 32
-"""Agents that tell each other their words directly, by messages that are planned once: one step
-from all to all, long over when the words are wanted.  A reduction takes several steps, each begun
-only in somebody's next call, and MPI plans it anew in every turn.  The messages grow as the square
-of the agents."""
+RADIX = 32
+"""The largest r.  So few agents tell each other in one step, long over when the words are wanted;
+of more, all telling all would cost the square of their number."""
 TAG = 1
 """Of no other message on the same communicator."""
+NOTHING = 2**63 - 1
+"""Larger than any word."""
+
+
+def distances(agents: int) -> list[list[int]]:
+    """Return how far from itself an agent tells what it knows, step by step; steps are few."""
+    steps = next(s for s in count(1) if RADIX**s >= agents)
+    radix = next(r for r in count(1) if r**steps >= agents)
+    return [[j * radix**s for j in range(1, radix) if j * radix**s < agents] for s in range(steps)]
 
 
 class Words:
@@ -30,35 +49,55 @@ class Words:
     """
 
     def __init__(self, comm: MPI.Intracomm, waiting: Waiting) -> None:
-        self._comm, self._waiting = comm, waiting
-        self._few = comm.size <= FEW
-        self._said = np.zeros(1, dtype=np.int64)
-        self._heard = np.zeros(comm.size if self._few else 1, dtype=np.int64)
-        self._planned = self._plan() if self._few else []
-        self._requests: Sequence[MPI.Request] = self._planned
-        self.nbytes = self._said.nbytes * (comm.size - 1 if self._few else 1)
-        """Bytes that this agent sends in a turn; of a reduction what it contributes, once."""
+        self._waiting = waiting
+        told = distances(comm.size)
+        self.steps = len(told)
+        """Turns that a word takes to be known to all."""
+        bounds = accumulate((1 + len(far) for far in told), initial=0)
+        self._parts = list(pairwise(bounds))
+        """Of each step, where in ``_words`` the agent's own is, and then those that it hears."""
+        self._words = np.full(self._parts[-1][1], NOTHING)
+        self._planned = self._plan(comm, told)
+        self._on_their_way = self._none()
+        self.nbytes = self._words.itemsize * sum(map(len, told))
+        """Bytes that this agent sends in a turn."""
         waiting.keep(self)
 
-    def _plan(self) -> list[MPI.Prequest]:
-        comm = self._comm
-        others = [j for j in range(comm.size) if j != comm.rank]
-        arriving = [comm.Recv_init(self._heard[j : j + 1], j, TAG) for j in others]
-        return arriving + [comm.Send_init(self._said, j, TAG) for j in others]
+    def _plan(self, comm: MPI.Intracomm, told: list[list[int]]) -> list[MPI.Prequest]:
+        arriving, leaving = [], []
+        for (own, _), far in zip(self._parts, told, strict=True):
+            for place, distance in enumerate(far, own + 1):
+                source, destination = ((comm.rank + d) % comm.size for d in (-distance, distance))
+                arriving.append(comm.Recv_init(self._words[place : place + 1], source, TAG))
+                leaving.append(comm.Send_init(self._words[own : own + 1], destination, TAG))
+        return arriving + leaving
+
+    def _none(self) -> list[int]:
+        return [NOTHING] * (self.steps - 1)
 
     def start(self, word: int) -> None:
-        """Tell the others this agent's word; ``finish`` must follow before the next."""
-        self._said[0] = word
-        if self._few:
-            self._heard[self._comm.rank] = word
-            MPI.Prequest.Startall(self._planned)
-        else:
-            self._requests = [self._comm.Iallreduce(self._said, self._heard, MPI.MIN)]
+        """Tell others this agent's word, and what it knows; ``finish`` must follow."""
+        for (own, _), known in zip(self._parts, [word, *self._on_their_way], strict=True):
+            self._words[own] = known
+        MPI.Prequest.Startall(self._planned)
 
     def finish(self) -> int:
-        """Return the smallest word of the turn, waiting for the last one."""
-        self._waiting.all(self._requests)
-        return min(self._heard.tolist())
+        """Wait for the last word of the turn; return the smallest of ``steps - 1`` turns before.
+
+        In the first turns, when none was said so long ago, it is ``NOTHING``.
+        """
+        self._waiting.all(self._planned)
+        words: list[int] = self._words.tolist()
+        *self._on_their_way, known_to_all = [min(words[a:b]) for a, b in self._parts]
+        return known_to_all
+
+    def settle(self, word: int) -> int:
+        """Take as many turns as a word needs; return the smallest.  None is on its way then."""
+        for _ in range(self.steps):
+            self.start(word)
+            known_to_all = self.finish()
+        self._on_their_way = self._none()
+        return known_to_all
 
     def close(self) -> None:
         """Let go of the plans; local, between two turns."""

@@ -6,7 +6,8 @@ and everything below them tells where the numbers of some agent ceased to be fin
 ``health``), which so wins over a mere wish.
 
 The words of iteration k are compared while iteration k + 1 runs, so that nobody waits for them, and
-take effect on all agents at the end of iteration k + 1.
+take effect on all agents at the end of iteration k + 1, or some iterations later where there are so
+many agents that words take several turns to be known to all.
 """
 
 from __future__ import annotations
@@ -88,16 +89,9 @@ class Control:
 
     def start(self, word: int) -> None:
         """Send the agent's word, or its wish to stop; ``finish`` must follow.  Collective."""
-        now = time.monotonic()
-        if now >= self._deadline - RESERVE * self.saving:
-            self.ask(Stop.WALLTIME)
-        wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
-        if self._words is None:
-            self._words = self._tally.words()
-        self._words.start(min(word, self._asked, wish))
+        self._planned().start(self._own(word))
         self._under_way = True
-        self.turns += 1
-        self.bytes += self._words.nbytes
+        self._count(1)
 
     def note_saved(self, seconds: float) -> None:
         """Hear that a checkpoint was kept, which took some seconds; local."""
@@ -105,11 +99,37 @@ class Control:
         self.saving = max(self.saving, seconds)
 
     def finish(self) -> int:
-        """Return the smallest of the words sent last, or GO_ON before the first.  Collective."""
+        """Return the smallest of the last words that are known to all, or GO_ON.  Collective."""
         if self._words is None or not self._under_way:
             return GO_ON
         self._under_way = False
-        return self._words.finish()
+        return min(GO_ON, self._words.finish())
+
+    def settle(self, word: int) -> int:
+        """Send the agent's word, and return the smallest once all agents know it.  Collective.
+
+        It follows ``finish``; words that are not yet known to all are void: whoever still wishes
+        something says so again.
+        """
+        words = self._planned()
+        self._count(words.steps)
+        return min(GO_ON, words.settle(self._own(word)))
+
+    def _own(self, word: int) -> int:
+        now = time.monotonic()
+        if now >= self._deadline - RESERVE * self.saving:
+            self.ask(Stop.WALLTIME)
+        wish = SAVE if now - self._saved >= self._save_seconds else GO_ON
+        return min(word, self._asked, wish)
+
+    def _planned(self) -> Words:
+        if self._words is None:
+            self._words = self._tally.words()
+        return self._words
+
+    def _count(self, turns: int) -> None:
+        self.turns += turns
+        self.bytes += turns * self._planned().nbytes
 
     def close(self) -> None:
         """Hear the last word and let go of what was planned; collective where one is under way."""

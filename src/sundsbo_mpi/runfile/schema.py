@@ -74,8 +74,7 @@ COSTS: dict[str, type] = {
 }
 """What ``/metrics/agents`` counts for every agent since the start of the run.
 
-Control is what the agents tell each other in every iteration beside the payload, whether to go on:
-the bytes that an agent hands to the reduction, however the MPI library passes them on.
+Control is what the agents tell each other in every iteration beside the payload, whether to go on.
 """
 
 LATER_COSTS = frozenset({"bytes_control", "rounds_control", "seconds_post"})

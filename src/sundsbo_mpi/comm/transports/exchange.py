@@ -79,6 +79,8 @@ class Exchange:
         self._slots, self._routes, self._waiting = slots, routes, waiting
         self._slot = 0
         self.packed = self.own = slots[0]
+        self.nbytes = slots[0].nbytes
+        """Bytes of a message."""
         self._running: Sequence[MPI.Request] = ()
         self._links: Links | None = None
         self._lying: dict[int, Sequence[Tensor]] = {}
