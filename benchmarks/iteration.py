@@ -15,13 +15,12 @@ each turn's seconds per iteration: median and spread, as JSON and as a table.
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
 import click
-from jobs import HERE, Job, in_mpi
+from jobs import HERE, Job, in_mpi, take_scattered_pages
 from reporting import report, spread
 from workload import TEN
 
@@ -63,20 +62,6 @@ GROUPS = {
     },
 }
 """By group, the ratios that are printed, and what they are of."""
-
-
-SCATTERED = 3 * 2**30
-"""Bytes of free memory that may lie in small pieces."""
-
-
-def take_scattered_pages() -> mmap.mmap:
-    """Return memory in small pages, while which is held nobody gets what is scattered."""
-    taken = mmap.mmap(-1, SCATTERED)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        taken.madvise(mmap.MADV_NOHUGEPAGE)
-    for page in range(0, SCATTERED, mmap.PAGESIZE):
-        taken[page] = 1
-    return taken
 
 
 def started(name: str, iterations: int) -> Job:

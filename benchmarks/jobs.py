@@ -9,6 +9,7 @@ line on a socket, which takes no time of any core.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import socket
 import subprocess
@@ -34,6 +35,8 @@ COLD = 5
 """Iterations at the start of a turn that are not measured: others have had the caches."""
 NO_MPI_YET = {"MPI4PY_RC_INITIALIZE": "0"}
 """The program starts MPI itself, with its own settings."""
+SCATTERED = 3 * 2**30
+"""Bytes of free memory that may lie in small pieces."""
 Measured = tuple[float, float]
 """Seconds of an iteration, and processor seconds of one process in it."""
 to_serve = click.option(
@@ -103,6 +106,16 @@ def in_mpi(agents: int, iterations: int, names: Sequence[str]) -> Job:
     job = [mpirun(), "-n", agents, sys.executable, "-m", "mpi4py", HERE / "in_mpi.py"]
     only = [word for name in names for word in ("--only", name)]
     return Job([*job, "--iterations", iterations, *only], agents)
+
+
+def take_scattered_pages() -> mmap.mmap:
+    """Return memory in small pages, while which is held nobody gets what is scattered."""
+    taken = mmap.mmap(-1, SCATTERED)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        taken.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(0, SCATTERED, mmap.PAGESIZE):
+        taken[page] = 1
+    return taken
 
 
 def serve(path: Path, measure: Callable[[str], Measured]) -> None:
