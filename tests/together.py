@@ -1,5 +1,6 @@
 """Several agents in one process, one thread each, for what is collective but needs no network."""
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from threading import Barrier, BrokenBarrierError
@@ -11,6 +12,9 @@ PATIENCE_SECONDS = 60
 
 class ThreadTally:
     """The collective operations of a ``Tally``, by a meeting of threads."""
+
+    steps = 1
+    """Turns that a word takes to be known to all."""
 
     def __init__(self, agent, agents, barrier, slots):
         self.agent, self.agents = agent, agents
@@ -64,12 +68,17 @@ class ThreadTally:
 
 
 class ThreadWords:
-    """The words of the agents of a ``ThreadTally``."""
+    """The words of the agents of a ``ThreadTally``, known to all after ``steps`` turns."""
 
-    nbytes, steps = 8, 1
+    nbytes = 8
 
     def __init__(self, tally):
         self._tally, self._smallest, self.closed = tally, None, False
+        self.steps = tally.steps
+        self._on_their_way = self._none()
+
+    def _none(self):
+        return deque([2**63 - 1] * (self.steps - 1))
 
     def start(self, word):
         assert not self.closed
@@ -77,13 +86,17 @@ class ThreadWords:
         self._smallest = self._tally.smallest(word)
 
     def finish(self):
-        found, self._smallest = self._smallest, None
-        assert found is not None, "nothing was said"
-        return found
+        assert self._smallest is not None, "nothing was said"
+        self._on_their_way.append(self._smallest)
+        self._smallest = None
+        return self._on_their_way.popleft()
 
     def settle(self, word):
-        self.start(word)
-        return self.finish()
+        for _ in range(self.steps):
+            self.start(word)
+            found = self.finish()
+        self._on_their_way = self._none()
+        return found
 
     def close(self):
         assert self._smallest is None, "a word is under way"

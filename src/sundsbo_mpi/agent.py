@@ -125,8 +125,8 @@ class Agent:
         Raises:
             AgreedError: the method cannot work on this task.
             DivergedError: on all agents together, at an evaluation at the latest; a direction that
-                is not finite is noticed an iteration later at most, or as many as words take turns
-                (``Words.steps``), a point with the next direction, and so one later still.
+                is not finite is noticed ``Words.steps`` iterations later (one, of up to 32 agents),
+                a point with the next direction, and so one later still.
         """
         if begin is None:
             self.clock.start()

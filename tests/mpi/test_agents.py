@@ -96,6 +96,13 @@ def test_every_method_follows_its_recursion(comm, agent, name, variant):
         np.testing.assert_allclose(w[v].numpy(), rows[-1][comm.rank], rtol=0, atol=tolerance)
 
 
+@pytest.fixture(params=[words.RADIX, 2], ids=["few agents", "many agents"])
+def told(comm, request, monkeypatch):
+    """How far from itself an agent tells words, in the one step of few agents or in several."""
+    monkeypatch.setattr(words, "RADIX", request.param)
+    return words.distances(comm.size)
+
+
 class Troubled(bench.Quadratic):
     """The last agent's f_y is NaN in iteration 4."""
 
@@ -118,7 +125,7 @@ class Troubled(bench.Quadratic):
     ],
 )
 def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(
-    comm, agent, name, variable
+    comm, agent, name, variable, told
 ):
     tasks = [Troubled(agent=i, agents=comm.size, seed=bench.SEED) for i in range(comm.size)]
     for i, task in enumerate(tasks):
@@ -133,13 +140,10 @@ def test_a_number_that_is_not_finite_ends_all_agents_and_names_its_origin(
 
 
 @pytest.mark.parametrize("name", ["sun-dsbo-se", "sun-dsbo-gt"])
-@pytest.mark.parametrize("radix", [words.RADIX, 2], ids=["few agents", "many agents"])
 def test_agents_stop_in_the_same_iteration_when_the_time_of_the_last_is_over(
-    comm, agent, name, radix, monkeypatch
+    comm, agent, name, told
 ):
     """Each agent runs ahead of the others as far as its neighbours let it."""
-    monkeypatch.setattr(words, "RADIX", radix)
-    told = words.distances(comm.size)
     tasks = bench.quadratics(comm.size, task=bench.Elsewhere)
     one = agent(name, tasks, bench.lively(name))
 

@@ -170,8 +170,9 @@ def test_what_is_done_meanwhile_is_done_while_messages_are_moved():
     assert log == ["moves", "meanwhile", "rests"], "and nobody is woken where nothing is to be done"
 
 
-def live(tally, bad=None, ask=None, iterations=20, eval_every=10):
+def live(tally, bad=None, ask=None, iterations=20, eval_every=10, steps=1):
     """Let agent 1 of several meet a bad direction, or ask to stop, in an iteration."""
+    tally.steps = steps
     one = agent(tally, iterations, eval_every, bad if tally.agent == 1 else None)
 
     def advance(done):
@@ -187,29 +188,39 @@ def live(tally, bad=None, ask=None, iterations=20, eval_every=10):
 
 
 @pytest.mark.parametrize(
-    ("bad", "rows", "noticed"),
+    ("steps", "bad", "rows", "noticed"),
     [
-        (4, [0], 6),  # one iteration later
-        (8, [0], 10),  # with the next evaluation, before it
-        (9, [0], 10),  # at the evaluation itself
-        (10, [0, 10], 12),
-        (18, [0, 10], 20),
-        (19, [0, 10], 20),
+        (1, 4, [0], 6),  # one iteration later
+        (1, 8, [0], 10),  # with the next evaluation, before it
+        (1, 9, [0], 10),  # at the evaluation itself
+        (1, 10, [0, 10], 12),
+        (1, 18, [0, 10], 20),
+        (1, 19, [0, 10], 20),
+        (3, 4, [0], 8),  # three iterations later
+        (3, 6, [0], 10),
+        (3, 7, [0], 10),  # with the next evaluation, when its word is not known to all yet
+        (3, 9, [0], 10),
+        (3, 10, [0, 10], 14),
+        (3, 19, [0, 10], 20),
     ],
 )
-def test_a_bad_direction_ends_the_run_one_iteration_later_on_all_agents(bad, rows, noticed):
-    for said, seen, last, _ in together(3, lambda tally: live(tally, bad=bad)):
+def test_a_bad_direction_ends_the_run_when_all_agents_know_of_it(steps, bad, rows, noticed):
+    for said, seen, last, _ in together(3, lambda tally: live(tally, bad=bad, steps=steps)):
         assert f"direction of y on agent 1 was first not finite in iteration {bad};" in said
         assert seen == rows, "no row holds a number that is not finite"
         assert last == noticed
 
 
 @pytest.mark.parametrize(
-    ("ask", "rows", "noticed"),
-    [(0, [0, 2], 2), (4, [0, 6], 6), (8, [0, 10], 10), (9, [0, 10], 10), (10, [0, 10, 12], 12)],
+    ("steps", "ask", "rows", "noticed"),
+    [
+        *[(1, 0, [0, 2], 2), (1, 4, [0, 6], 6), (1, 8, [0, 10], 10), (1, 9, [0, 10], 10)],
+        *[(1, 10, [0, 10, 12], 12), (3, 0, [0, 4], 4), (3, 4, [0, 8], 8), (3, 7, [0, 10], 10)],
+        *[(3, 9, [0, 10], 10), (3, 10, [0, 10, 14], 14)],
+    ],
 )
-def test_a_wish_to_stop_is_met_one_iteration_later_on_all_agents(ask, rows, noticed):
-    for end, seen, last, _ in together(3, lambda tally: live(tally, ask=ask)):
+def test_a_wish_to_stop_is_met_when_all_agents_know_of_it(steps, ask, rows, noticed):
+    for end, seen, last, _ in together(3, lambda tally: live(tally, ask=ask, steps=steps)):
         assert (end.iterations, end.stop) == (noticed, Stop.WALLTIME)
         assert float(end.w["x"][0]) == 1.0 + noticed
         assert seen == rows, "the last point is recorded"
@@ -229,9 +240,10 @@ def test_bad_numbers_win_over_a_wish_to_stop():
         assert seen == [0]
 
 
-def test_there_is_one_word_for_every_iteration():
-    for *_, words in together(2, live):
-        assert words == 20
+@pytest.mark.parametrize(("steps", "turns"), [(1, 20), (3, 18 + 2 * 3)])
+def test_there_is_a_turn_for_every_iteration_and_more_where_words_are_waited_for(steps, turns):
+    for *_, words in together(2, lambda tally: live(tally, steps=steps)):
+        assert words == turns
 
 
 def test_agents_stop_when_the_time_of_one_is_over():
@@ -288,8 +300,10 @@ def test_a_run_that_stops_keeps_a_checkpoint_before_its_extra_row():
     assert order == [("row", 0), ("saved", 0), ("saved", 3), ("row", 3)]
 
 
-def test_a_wish_for_a_checkpoint_is_met_by_all_agents_and_the_run_goes_on():
+@pytest.mark.parametrize(("steps", "saves"), [(1, [0, 2, 4, 6, 8, 9]), (3, [0, 4, 8, 9])])
+def test_a_wish_for_a_checkpoint_is_met_by_all_agents_and_the_run_goes_on(steps, saves):
     def work(tally):
+        tally.steps = steps
         seen, one = Onlooker(), agent(tally, 9, 9)
         saving = Control(tally, save_seconds=0.0 if tally.agent == 1 else math.inf)
         end = replace(one, control=saving).run(seen)
@@ -297,7 +311,7 @@ def test_a_wish_for_a_checkpoint_is_met_by_all_agents_and_the_run_goes_on():
 
     for end, saved in together(3, work):
         assert (end.iterations, end.stop) == (9, None)
-        assert saved == [0, 2, 4, 6, 8, 9]
+        assert saved == saves
 
 
 def test_time_is_set_aside_for_the_checkpoint_before_the_deadline(monkeypatch):
@@ -317,7 +331,8 @@ def test_time_is_set_aside_for_the_checkpoint_before_the_deadline(monkeypatch):
         assert control.finish() == word
 
 
-def skipping(tally, bad, iterations=8, eval_every=4):
+def skipping(tally, bad, iterations=8, eval_every=4, steps=1):
+    tally.steps = steps
     seen = Onlooker()
     one = agent(tally, iterations, eval_every)
     algorithm = Spoilt(bad) if tally.agent == 1 else Spoilt(())
@@ -341,9 +356,10 @@ class Spoilt(Counter):
         self._all = bad
 
 
+@pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("bad", [(0,), (2,), (3,), (7,), (1, 2, 5)])
-def test_a_skipped_iteration_is_undone_on_all_agents(bad):
-    for end, seen in together(3, lambda tally: skipping(tally, bad)):
+def test_a_skipped_iteration_is_undone_on_all_agents(bad, steps):
+    for end, seen in together(3, lambda tally: skipping(tally, bad, steps=steps)):
         assert (end.iterations, end.stop) == (8, None)
         assert float(end.w["x"][0]) == 1.0 + 8 - len(bad), "on every agent"
         assert [k for _, k in seen.skips] == list(bad)

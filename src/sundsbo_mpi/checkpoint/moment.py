@@ -36,7 +36,7 @@ class Spent(NamedTuple):
     rounds: int
     messages: int
     words: int
-    """How often the agents have exchanged words."""
+    """Turns in which the agents have exchanged words."""
     wall: float
     network: int
     """Bytes sent to agents on other nodes, by where the agents were when they were sent."""

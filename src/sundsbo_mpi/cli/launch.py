@@ -97,7 +97,7 @@ _shared = flags(
         default=180,
         show_default=True,
         metavar="SECONDS",
-        help="Stop so long before the end (Slurm: up to a minute more); an iteration and a "
+        help="Stop so long before the end (Slurm: up to a minute more); a few iterations and a "
         "checkpoint must fit.",
     ),
     click.option(

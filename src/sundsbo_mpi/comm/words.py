@@ -5,8 +5,9 @@ the words that have come to it so far, to the agents i + j r^s, 0 < j < r, and h
 at i - j r^s (modulo n).  It then knows of the r^(s+1) agents up to itself; that some of them may
 have been counted twice changes no minimum.
 
-A turn does one step of every word that is on its way: nobody waits in it for more than what the
-others have told in the last turn.  All messages are planned once.
+A turn does one step of every word that is on its way: what an agent tells in it was known to it
+when the turn began, and nobody waits for what others have yet to hear.  All messages are planned
+once.
 
 Source: Hoefler, Mehlan, Mietke and Rehm (2006), n-way dissemination, a barrier.  Differences:
     1. Words travel rather than empty messages, and the smallest is found.
@@ -43,9 +44,14 @@ def distances(agents: int) -> list[list[int]]:
 class Words:
     """One agent's side; all agents take the same turns.
 
+    ``start``, ``finish`` and ``settle`` are collective.
+
     Args:
         comm: A communicator with one rank per agent.
         waiting: How the others' words are waited for.
+
+    Raises (``finish`` and ``settle``, where ``waiting`` watches for it):
+        MPI.Exception: an agent was lost.
     """
 
     def __init__(self, comm: MPI.Intracomm, waiting: Waiting) -> None:
@@ -56,7 +62,7 @@ class Words:
         bounds = accumulate((1 + len(far) for far in told), initial=0)
         self._parts = list(pairwise(bounds))
         """Of each step, where in ``_words`` the agent's own is, and then those that it hears."""
-        self._words = np.full(self._parts[-1][1], NOTHING)
+        self._words = np.full(self._parts[-1][1], NOTHING, dtype=np.int64)
         self._planned = self._plan(comm, told)
         self._on_their_way = self._none()
         self.nbytes = self._words.itemsize * sum(map(len, told))
@@ -92,7 +98,10 @@ class Words:
         return known_to_all
 
     def settle(self, word: int) -> int:
-        """Take as many turns as a word needs; return the smallest.  None is on its way then."""
+        """Take as many turns as a word needs; return the smallest.  None is on its way then.
+
+        It comes between two turns; words on their way are void.
+        """
         for _ in range(self.steps):
             self.start(word)
             known_to_all = self.finish()

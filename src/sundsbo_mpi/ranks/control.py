@@ -60,9 +60,13 @@ def stop_in(word: int) -> Stop | None:
 class Control:
     """One agent's side of the exchange of words.
 
+    Raises (``start``, ``finish``, ``settle`` and ``close``, where agents may be lost):
+        MPI.Exception: one was.
+
     Args:
         tally: All agents.
-        deadline: The ``time.monotonic`` at which this agent must have stopped.
+        deadline: The ``time.monotonic`` at which this agent asks to stop, less ``RESERVE``
+            checkpoints; the iterations until all know of it come on top.
         save_seconds: Seconds after which this agent wishes for a checkpoint.
     """
 
@@ -77,7 +81,7 @@ class Control:
         self._words: Words | None = None  # planned for the first one
         self._under_way = False
         self.turns, self.bytes = 0, 0
-        """How often the agents have exchanged words, and what this one has sent."""
+        """Turns in which the agents have exchanged words, and bytes that this one has sent."""
 
     def regroup(self, tally: Tally) -> None:
         """Speak with these from now on; what was said to others last is void."""
