@@ -62,27 +62,23 @@ class Twice(Gossip):
 
 APART = "se apart"
 BY_HAND = {
-    "se by hand": (loops_by_hand.se, Windows),
-    "se by hand, watched": (loops_by_hand.watched, Windows),
-    "gt by hand": (loops_by_hand.gt, Windows),
-    "se by hand, messages": (loops_by_hand.se, Messages),
-    "gt by hand, messages": (loops_by_hand.gt, Messages),
+    "se by hand": ("sun-dsbo-se", loops_by_hand.se, Windows),
+    "se by hand, watched": ("sun-dsbo-se", loops_by_hand.watched, Windows),
+    "gt by hand": ("sun-dsbo-gt", loops_by_hand.gt, Windows),
+    "se by hand, messages": ("sun-dsbo-se", loops_by_hand.se, Messages),
+    "gt by hand, messages": ("sun-dsbo-gt", loops_by_hand.gt, Messages),
 }
+"""A method, the loop that is written out, and what does its rounds."""
 VARIANTS: dict[str, tuple[str, str, type[Gossip]]] = {
     "se shared": ("sun-dsbo-se", "shared", Gossip),
     "se messages": ("sun-dsbo-se", "persistent", Gossip),
     "se alone": ("sun-dsbo-se", "persistent", Alone),
     APART: ("sun-dsbo-se", "persistent", Alone),
-    "se by hand": ("sun-dsbo-se", "persistent", Alone),
-    "se by hand, watched": ("sun-dsbo-se", "persistent", Alone),
     "se twice shared": ("sun-dsbo-se", "shared", Twice),
     "se twice messages": ("sun-dsbo-se", "persistent", Twice),
     "gt shared": ("sun-dsbo-gt", "shared", Gossip),
     "gt messages": ("sun-dsbo-gt", "persistent", Gossip),
-    "gt by hand": ("sun-dsbo-gt", "persistent", Alone),
-    "se by hand, messages": ("sun-dsbo-se", "persistent", Alone),
-    "gt by hand, messages": ("sun-dsbo-gt", "persistent", Alone),
-}
+} | {name: (method, "persistent", Alone) for name, (method, _, _) in BY_HAND.items()}
 """A method, its transport, and what does its rounds, in the first iterations at least."""
 
 
@@ -125,7 +121,7 @@ def work(name: str, one: Agent, begin: Position, to_close: ExitStack) -> Callabl
     if name == APART:
         loop = loops_by_hand.apart
     elif name in BY_HAND:
-        comm, (by_hand, kind) = MPI.COMM_WORLD, BY_HAND[name]
+        comm, (_, by_hand, kind) = MPI.COMM_WORLD, BY_HAND[name]
         length = sum(len(v) for v in begin.w.values())
         rounds = kind(comm, ring(comm.size).links(comm.rank, 0), length)
         to_close.callback(rounds.close)

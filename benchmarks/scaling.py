@@ -6,9 +6,10 @@ SUN-DSBO-SE on rings of the same degree, all on this machine; its cores are shar
 processor time can tell what an agent costs; it includes that of waiting.  Agents that exchange
 nothing but the word on whether to go on, and gradients and steps apart, without even that, tell
 what more processes on the same cores and caches cost by themselves.  The jobs of all sizes are up
-together and take turns; each does all variants, since a job for each would not fit into memory.
-They are started anew, in another order, as ``iteration.py`` does and for its reason.  Prints each
-size beside the first one of its repetition.
+together and take turns; each does all variants, since a job for each would not fit into memory
+(some 18 GB).  A turn ends as a run does, with a word that all wait for.  They are started anew, in
+another order, as ``iteration.py`` does and for its reason.  Prints each size beside the first one
+of its repetition.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from jobs import in_mpi, take_scattered_pages
 from reporting import report, spread
 
 VARIANTS = ("se shared", "se messages", "se alone", "se apart")
-
-
 Turn = dict[tuple[str, int], float]
 """Processor seconds by variant and agents."""
 
