@@ -67,7 +67,7 @@ class Lockstep:
 
         Returned beside them: the rows whose parts they are, and the bytes of all these rows.
         """
-        lengths, dtype = outgoing[0].lengths, outgoing[0].like.dtype
+        lengths, dtype = outgoing[0].lengths, outgoing[0].dtype
         assert all(sent.lengths == lengths for sent in outgoing)
         shape = (len(outgoing), sum(lengths))
         buffer = self.buffers.setdefault((shape, dtype), torch.empty(shape, dtype=dtype))

@@ -5,11 +5,12 @@ Both sides know this much of each other and no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
@@ -44,16 +45,6 @@ class Difference:
         """Return how many numbers it has, as a tensor does."""
         return self.b.numel()
 
-    def write(self, place: Tensor) -> None:
-        """Compute it there."""
-        import torch
-
-        if isinstance(self.a, Difference):
-            self.a.write(place)
-            place.sub_(self.b, alpha=self.c)
-        else:
-            torch.sub(self.a, self.b, alpha=self.c, out=place)
-
 
 Part: TypeAlias = "Tensor | Difference"
 """A vector that is sent."""
@@ -81,20 +72,12 @@ class Outgoing(NamedTuple):
         return tuple(_vector(v) for v in self.parts)
 
     @property
-    def like(self) -> Tensor:
-        """A tensor of the message's dtype and device."""
+    def dtype(self) -> torch.dtype:
+        """The message's dtype."""
         first = self.parts[0]
-        return first.b if isinstance(first, Difference) else first
+        return (first.b if isinstance(first, Difference) else first).dtype
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many numbers every part has."""
         return tuple([v.numel() for v in self.parts])
-
-    def write(self, places: Sequence[Tensor]) -> None:
-        """Write every part into a tensor of its length."""
-        for v, place in zip(self.parts, places, strict=True):
-            if isinstance(v, Difference):
-                v.write(place)
-            else:
-                place.copy_(v)

@@ -84,7 +84,7 @@ def test_nobody_fills_a_slot_that_a_slow_neighbour_still_reads(comm, connect, ma
     slow = comm.rank == range(comm.size)[late]
     for k in range(8):
         gossip.turn_to(k)
-        exchange = gossip._planned(torch.empty(0), 50)
+        exchange = gossip._exchange(50, torch.float32)
         links = mixing.links(comm.rank, k)
         exchange.packed.fill_(100.0 * k + comm.rank)
         exchange.start(links)
@@ -376,7 +376,7 @@ def test_a_device_is_settled_before_mpi_looks_and_after_what_came(comm, monkeypa
     ring = Weights(dense("ring", comm.size), "ring")
     record_starts(monkeypatch, layer.log)
     connected = Network(comm, ring, Wires(layer=layer, direct=direct))
-    exchange = connected.plan(torch.empty(0), 6)
+    exchange = connected.plan(torch.float32, 6)
     links = ring.links(comm.rank)
     layer.log.clear()
     for round_ in range(3):

@@ -19,6 +19,7 @@ from sundsbo_mpi.comm.averaging import average_over
 from sundsbo_mpi.comm.transports.network import Network, Wires
 from sundsbo_mpi.comm.transports.survivable import Survivable
 from sundsbo_mpi.comm.waiting import Watchful
+from sundsbo_mpi.comm.writing import write
 from sundsbo_mpi.outgoing import Outgoing, as_sent
 
 if TYPE_CHECKING:
@@ -55,11 +56,19 @@ class Traffic:
     earlier: Earlier = field(default_factory=lambda: Earlier(0, 0, {}))
 
 
-class Posted(NamedTuple):
-    """A message on its way."""
+class Plan(NamedTuple):
+    """How messages of one dtype travel that have parts of these lengths."""
 
     exchange: Exchange
     lengths: tuple[int, ...]
+    places: Sequence[Sequence[Tensor]]
+    """Of the parts, by slot of the exchange."""
+
+
+class Posted(NamedTuple):
+    """A message on its way."""
+
+    plan: Plan
     decode: Callable[[Tensor], Tensor]
 
 
@@ -73,7 +82,7 @@ class Gossip:
         wires: What the messages shall travel over.
 
     Making one, ``average`` and ``close`` are collective; so is ``post`` where it is the first of
-    its length, dtype and device, since the exchange is planned then.
+    its length and dtype, since the exchange is planned then.
 
     Raises (``post`` and ``average``, on all ranks):
         AgreedError: such messages are too long for the transport.
@@ -86,10 +95,13 @@ class Gossip:
         self._pack, self._post, self._wait, self._mix = map(clock, ("pack", "post", "wait", "mix"))
         self.network = _connected(comm, mixing, wires or Wires())
         self.neighbours = self.network.destinations
-        self._exchanges: dict[tuple[int, torch.dtype, torch.device], Exchange] = {}
+        self._exchanges: dict[tuple[int, torch.dtype], Exchange] = {}
+        self._plans: dict[tuple[tuple[int, ...], torch.dtype], Plan] = {}
         self._posted: Posted | None = None
         none = np.zeros(len(self.neighbours), dtype=np.int64)
-        self._traffic, self._bytes = Traffic(0, 0, none, none.copy()), 0
+        self._traffic = Traffic(0, 0, none, none.copy())
+        self._rounds = self._bytes = 0
+        """Over the present links, not entered in the traffic yet; bytes to each receiver."""
         self._take(0)
 
     def turn_to(self, k: int) -> None:
@@ -107,15 +119,14 @@ class Gossip:
 
     def post(self, outgoing: Outgoing) -> None:
         """Send one message to every neighbour; ``collect`` must follow."""
-        lengths = outgoing.lengths
-        exchange = self._planned(outgoing.like, sum(lengths))
+        plan = self._planned(outgoing)
+        exchange = plan.exchange
         with self._pack:
-            outgoing.write(exchange.places(lengths))
+            write(outgoing.parts, plan.places[exchange.slot])
         with self._post:
             exchange.start(self._links)
-        self._posted = Posted(exchange, lengths, outgoing.decode)
-        self._traffic.rounds += 1
-        self._traffic.messages += len(self._links.destinations)
+        self._posted = Posted(plan, outgoing.decode)
+        self._rounds += 1
         self._bytes += exchange.nbytes
 
     @property
@@ -125,17 +136,19 @@ class Gossip:
         return self._traffic
 
     def _count(self) -> None:
-        """Enter what was sent to each receiver over the present links."""
-        if self._bytes:
+        """Enter what was sent over the present links."""
+        if self._rounds:
+            self._traffic.rounds += self._rounds
+            self._traffic.messages += self._rounds * len(self._links.destinations)
             self._traffic.bytes_to += self._bytes * self._active
-            self._bytes = 0
+            self._rounds = self._bytes = 0
 
     def progress(self) -> bool:
         """Test once whether ``collect`` would find all messages there, which helps MPI along.
 
         Another thread may call it between ``post`` and ``collect`` while this one is not in MPI.
         """
-        return self._posted is None or self._posted.exchange.over()
+        return self._posted is None or self._posted.plan.exchange.over()
 
     def collect(self) -> tuple[Tensor, ...]:
         """Return sum_j w_ij v_j for what was posted, v being the message decoded.
@@ -146,7 +159,7 @@ class Gossip:
         that a run can be repeated bit for bit, whatever the transport.
         """
         assert self._posted is not None
-        (exchange, lengths, decode), self._posted = self._posted, None
+        ((exchange, lengths, _), decode), self._posted = self._posted, None
         with self._wait:
             exchange.finish()
         with self._mix:
@@ -163,17 +176,23 @@ class Gossip:
         self.post(Outgoing(tuple(tensors)))
         return self.collect()
 
-    def _planned(self, like: Tensor, length: int) -> Exchange:
-        key = (length, like.dtype, like.device)
-        if key not in self._exchanges:
-            self._exchanges[key] = self.network.plan(like, length)
-        return self._exchanges[key]
+    def _planned(self, outgoing: Outgoing) -> Plan:
+        lengths, dtype = key = outgoing.lengths, outgoing.dtype
+        if (plan := self._plans.get(key)) is None:
+            exchange = self._exchange(sum(lengths), dtype)
+            plan = self._plans[key] = Plan(exchange, lengths, exchange.cut(lengths))
+        return plan
+
+    def _exchange(self, length: int, dtype: torch.dtype) -> Exchange:
+        if (length, dtype) not in self._exchanges:
+            self._exchanges[length, dtype] = self.network.plan(dtype, length)
+        return self._exchanges[length, dtype]
 
     def close(self) -> None:
         """Free the requests and windows, then the communicators."""
         for exchange in self._exchanges.values():
             exchange.close()
-        self._exchanges.clear()
+        self._exchanges, self._plans = {}, {}
         self.network.close()
 
 

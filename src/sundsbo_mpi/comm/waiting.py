@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 EAGER_LOOKS = 200
 """At requests, before looking at them becomes less frequent."""
-FEW_LOOKS = 10
+FEW_LOOKS = 30
 """The same where a look takes the core from an agent that has work to do."""
 PAUSE_SECONDS = 1e-4
 FIRST_PAUSE_SECONDS = 5e-5

@@ -4,7 +4,7 @@
 ``exchange.Exchange`` of one payload:
 
     network = Network(comm, mixing, Wires("shared"))
-    exchange = network.plan(like, length)
+    exchange = network.plan(dtype, length)
     exchange.packed.copy_(message)
     exchange.start(links)
     exchange.finish()           # exchange.arrived, in the order of links.sources

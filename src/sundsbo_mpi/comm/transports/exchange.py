@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import torch
     from mpi4py import MPI
     from torch import Tensor
 
@@ -39,8 +40,8 @@ class Connection(Protocol):
     notes: tuple[str, ...]
     """What a user must know about the choice, the same on all ranks; ``plan`` may add to it."""
 
-    def plan(self, like: Tensor, length: int) -> Exchange:
-        """Plan the exchange of messages of ``length`` numbers of the dtype and device of ``like``.
+    def plan(self, dtype: torch.dtype, length: int) -> Exchange:
+        """Plan the exchange of messages of ``length`` numbers.
 
         Collective.
 
@@ -56,9 +57,9 @@ class Connection(Protocol):
 class Exchange:
     """One exchange of one payload, planned once and repeated every round.
 
-    A round is: fill ``packed``, or the ``places`` in it, ``start``, ``finish``, read ``own`` and
-    ``arrived``.  They may be read until the next ``start``.  Two slots take turns where neighbours
-    read them in place, so ``packed`` is another tensor after every ``finish``.
+    A round is: fill ``packed``, or the parts into which its slot is ``cut``, ``start``, ``finish``,
+    read ``own`` and ``arrived``.  They may be read until the next ``start``.  Two slots take turns
+    where neighbours read them in place, so ``packed`` is another tensor after every ``finish``.
 
     Making one and ``close`` are collective.
 
@@ -77,7 +78,8 @@ class Exchange:
 
     def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route], waiting: Waiting) -> None:
         self._slots, self._routes, self._waiting = slots, routes, waiting
-        self._slot = 0
+        self.slot = 0
+        """The slot of ``packed``."""
         self.packed = self.own = slots[0]
         self.nbytes = slots[0].nbytes
         """Bytes of a message."""
@@ -85,14 +87,10 @@ class Exchange:
         self._links: Links | None = None
         self._lying: dict[int, Sequence[Tensor]] = {}
         """By slot, where the neighbours' messages lie in its rounds over these links."""
-        self._places: dict[tuple[int, tuple[int, ...]], Sequence[Tensor]] = {}
 
-    def places(self, lengths: tuple[int, ...]) -> Sequence[Tensor]:
-        """Return ``packed`` cut into parts of these lengths, one after the other."""
-        cut = self._slot, lengths
-        if cut not in self._places:
-            self._places[cut] = self.packed.split_with_sizes(lengths)
-        return self._places[cut]
+    def cut(self, lengths: Sequence[int]) -> list[Sequence[Tensor]]:
+        """Return every slot cut into parts of these lengths, one after the other."""
+        return [slot.split_with_sizes(lengths) for slot in self._slots]
 
     def start(self, links: Links) -> None:
         """Send ``packed`` to the links' destinations and await what their sources send."""
@@ -101,7 +99,7 @@ class Exchange:
         self.own = self.packed
         running: list[MPI.Request] = []
         for route in self._routes:
-            running += route.start(self._slot, links)
+            running += route.start(self.slot, links)
         self._running = running
 
     def over(self) -> bool:
@@ -118,19 +116,19 @@ class Exchange:
         self._waiting.all(self._running)
         for route in self._routes:
             route.finish()
-        if self._slot not in self._lying:
-            self._lying[self._slot] = self._found()
-        self.arrived = self._lying[self._slot]
-        self._slot = (self._slot + 1) % len(self._slots)
-        self.packed = self._slots[self._slot]
+        if self.slot not in self._lying:
+            self._lying[self.slot] = self._found()
+        self.arrived = self._lying[self.slot]
+        self.slot = (self.slot + 1) % len(self._slots)
+        self.packed = self._slots[self.slot]
 
     def _found(self) -> list[Tensor]:
         assert self._links is not None
-        found = {j: m for route in self._routes for j, m in route.arrived(self._slot).items()}
+        found = {j: m for route in self._routes for j, m in route.arrived(self.slot).items()}
         return [found[j] for j in self._links.sources]
 
     def close(self) -> None:
         """Free requests and windows; nothing that was read here may be read any more."""
         for route in self._routes:
             route.close()
-        self.arrived, self._lying, self._places = (), {}, {}
+        self.arrived, self._lying = (), {}

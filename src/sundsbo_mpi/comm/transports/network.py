@@ -35,8 +35,6 @@ from sundsbo_mpi.errors import UsageError
 from sundsbo_mpi.topology import Links
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sundsbo_mpi.topology import Mixing
 
 TRIED_LENGTHS = (10, 300_000)
@@ -134,7 +132,7 @@ class Network:
         links = Links(0.0, dict.fromkeys(self.sources, 1.0), self.destinations)
         right = True
         for length in TRIED_LENGTHS:
-            exchange = self.plan(layer.empty(0, torch.float32), length)
+            exchange = self.plan(torch.float32, length)
             layer.copy(exchange.packed, torch.full((length,), float(rank + 1)))
             exchange.start(links)
             exchange.finish()
@@ -162,13 +160,13 @@ class Network:
             self.notes += ("this MPI plans no neighbourhood collective ahead: one in every round",)
         return Graph(self._comm, Edges(self.sources, self.destinations), among, self._way)
 
-    def plan(self, like: Tensor, length: int) -> Exchange:
-        """Plan the exchange of messages of ``length`` numbers of the dtype and device of ``like``.
+    def plan(self, dtype: torch.dtype, length: int) -> Exchange:
+        """Plan the exchange of messages of ``length`` numbers, on the device of the wires.
 
         Raises:
             AgreedError: the messages are too long for the transport on some rank.
         """
-        layer, dtype = self._wires.layer, like.dtype
+        layer = self._wires.layer
         allocate = layer.host if layer else on_host
         if self._shares and self._has_room(length * dtype.itemsize):
             exchange = self._within_nodes(dtype, length, allocate)

@@ -12,7 +12,6 @@ from sundsbo_mpi.comm.transports.staging import Staged
 if TYPE_CHECKING:
     import torch
     from mpi4py import MPI
-    from torch import Tensor
 
     from sundsbo_mpi.comm.transports.staging import Layer
     from sundsbo_mpi.comm.waiting import Watchful
@@ -43,11 +42,11 @@ class Survivable:
         self.destinations = tuple(receivers[senders == comm.rank].tolist())
         self._comm, self._layer, self._watch = comm, layer, watch
 
-    def plan(self, like: Tensor, length: int) -> Exchange:
-        """Plan the exchange of messages of ``length`` numbers of the dtype of ``like``."""
+    def plan(self, dtype: torch.dtype, length: int) -> Exchange:
+        """Plan the exchange of messages of ``length`` numbers."""
         if self._layer is None:
-            return self._between_hosts(length, like.dtype, on_host)
-        return Staged(self._between_hosts(length, like.dtype, self._layer.host), self._layer)
+            return self._between_hosts(length, dtype, on_host)
+        return Staged(self._between_hosts(length, dtype, self._layer.host), self._layer)
 
     def _between_hosts(self, length: int, dtype: torch.dtype, allocate: Allocate) -> Exchange:
         slots = (allocate(length, dtype),)
