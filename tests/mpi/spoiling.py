@@ -13,8 +13,8 @@ def record_plans(monkeypatch):
     plans = []
 
     def recording(plan):
-        def recorded(self, like, length):
-            plans.append(plan(self, like, length))
+        def recorded(self, dtype, length):
+            plans.append(plan(self, dtype, length))
             return plans[-1]
 
         return recorded

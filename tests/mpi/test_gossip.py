@@ -96,6 +96,20 @@ def test_rounds_of_changing_lengths_and_dtypes(comm, connect, monkeypatch):
     assert len(plans) == 4 * 2
 
 
+def test_messages_of_one_length_share_an_exchange_however_they_are_cut(comm, connect, monkeypatch):
+    W = dense("ring", comm.size)
+    gossip = connect(W)
+    plans = record_plans(monkeypatch)
+    for turn, lengths in enumerate([(3, 5), (5, 3), (5, 3), (8,), (3, 5), (5, 3)]):
+        spoil(plans)
+        sent = numbers(comm.rank, 8, torch.float64, salt=turn)
+        averages = gossip.average(sent.split_with_sizes(lengths))
+        assert tuple(map(len, averages)) == lengths
+        want = expected(W, comm.rank, 8, torch.float64, salt=turn)
+        assert_close(torch.cat(averages), want, torch.float64)
+    assert len(plans) == 1
+
+
 def test_a_result_survives_later_rounds(comm, connect, monkeypatch):
     W = dense("complete", comm.size)
     gossip = connect(W)

@@ -84,7 +84,7 @@ def test_nobody_fills_a_slot_that_a_slow_neighbour_still_reads(comm, connect, ma
     slow = comm.rank == range(comm.size)[late]
     for k in range(8):
         gossip.turn_to(k)
-        exchange = gossip._exchange(50, torch.float32)
+        exchange = gossip._exchange_of(50, torch.float32)
         links = mixing.links(comm.rank, k)
         exchange.packed.fill_(100.0 * k + comm.rank)
         exchange.start(links)
@@ -258,7 +258,7 @@ def test_what_finds_no_room_goes_over_mpi_and_the_rest_stays(
     (note,) = found[0]
     assert note.startswith(f"messages of {4 * LENGTH} bytes go over MPI within a node too: ")
     assert "room for 100000 of the" in note
-    planned = {length: len(e._slots) for (length, *_), e in gossip._exchanges.items()}
+    planned = {length: len(e._slots) for (length, _), e in gossip._exchanges.items()}
     assert planned == {50: shared.SLOTS, LENGTH: 1, 60: shared.SLOTS}
 
 

@@ -302,6 +302,20 @@ def test_what_is_written_reads_back(tmp_path, make, suffix):
     assert again.sha256 == mixing.sha256 or isinstance(again, Weights)
 
 
+def test_a_directed_matrix_is_told_how_to_be_given(tmp_path):
+    """Alone it would hide a slip in a symmetric one; as a stack of one it is meant."""
+    W = (np.eye(4) + shift(4, 1)) / 2
+    path = tmp_path / "W.npy"
+    np.save(path, W)
+    with pytest.raises(UsageError, match=r"expected a symmetric matrix .* shape \(1, n, n\)\.$"):
+        read_weights(str(path))
+    np.save(path, W[None])
+    mixing = read_weights(str(path)).weights
+    assert mixing.steady
+    assert not mixing.symmetric
+    np.testing.assert_array_equal(mixing.at(0).toarray(), W)
+
+
 def test_sequences_are_not_written_as_text(tmp_path):
     for mixing in (SEQUENCES["one-peer"](3), SEQUENCES["random"](3, neighbours=2)):
         with pytest.raises(UsageError, match=r"suffix is '\.txt'"):

@@ -100,8 +100,10 @@ class Gossip:
         self._posted: Posted | None = None
         none = np.zeros(len(self.neighbours), dtype=np.int64)
         self._traffic = Traffic(0, 0, none, none.copy())
-        self._rounds = self._bytes = 0
-        """Over the present links, not entered in the traffic yet; bytes to each receiver."""
+        self._rounds = 0
+        """Over the present links, not entered in the traffic yet."""
+        self._bytes = 0
+        """Sent to each receiver in them."""
         self._take(0)
 
     def turn_to(self, k: int) -> None:
@@ -131,7 +133,7 @@ class Gossip:
 
     @property
     def traffic(self) -> Traffic:
-        """What has been sent until now."""
+        """What has been sent until now; later rounds are entered when it is asked for again."""
         self._count()
         return self._traffic
 
@@ -179,11 +181,11 @@ class Gossip:
     def _planned(self, outgoing: Outgoing) -> Plan:
         lengths, dtype = key = outgoing.lengths, outgoing.dtype
         if (plan := self._plans.get(key)) is None:
-            exchange = self._exchange(sum(lengths), dtype)
+            exchange = self._exchange_of(sum(lengths), dtype)
             plan = self._plans[key] = Plan(exchange, lengths, exchange.cut(lengths))
         return plan
 
-    def _exchange(self, length: int, dtype: torch.dtype) -> Exchange:
+    def _exchange_of(self, length: int, dtype: torch.dtype) -> Exchange:
         if (length, dtype) not in self._exchanges:
             self._exchanges[length, dtype] = self.network.plan(dtype, length)
         return self._exchanges[length, dtype]
@@ -192,7 +194,7 @@ class Gossip:
         """Free the requests and windows, then the communicators."""
         for exchange in self._exchanges.values():
             exchange.close()
-        self._exchanges, self._plans = {}, {}
+        self._exchanges, self._plans, self._posted = {}, {}, None
         self.network.close()
 
 

@@ -177,7 +177,8 @@ def _symmetry(matrix: csr_array, name: str, tolerance: float) -> None:
     raise UsageError(
         f"bad weights '{name}': the entry in row {i}, column {j} is {matrix[i, j]:.10g} but the "
         f"one in row {j}, column {i} is {matrix[j, i]:.10g}, expected a symmetric "
-        "matrix (rows count from 0); correct the matrix."
+        "matrix (rows count from 0); correct the matrix, or give one whose links are directed as "
+        "an .npy of shape (1, n, n)."
     )
 
 

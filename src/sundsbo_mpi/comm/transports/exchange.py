@@ -41,7 +41,7 @@ class Connection(Protocol):
     """What a user must know about the choice, the same on all ranks; ``plan`` may add to it."""
 
     def plan(self, dtype: torch.dtype, length: int) -> Exchange:
-        """Plan the exchange of messages of ``length`` numbers.
+        """Plan the exchange of messages of ``length`` numbers, on the device of the connection.
 
         Collective.
 
@@ -69,8 +69,10 @@ class Exchange:
         waiting: How the neighbours' messages are waited for.
     """
 
+    slot: int
+    """Where the agent's next message is put; ``finish`` turns to the next."""
     packed: Tensor
-    """To be filled with the agent's next message."""
+    """That slot, to be filled."""
     own: Tensor
     """The message that was started last."""
     arrived: Sequence[Tensor] = ()
@@ -79,7 +81,6 @@ class Exchange:
     def __init__(self, slots: Sequence[Tensor], routes: Sequence[Route], waiting: Waiting) -> None:
         self._slots, self._routes, self._waiting = slots, routes, waiting
         self.slot = 0
-        """The slot of ``packed``."""
         self.packed = self.own = slots[0]
         self.nbytes = slots[0].nbytes
         """Bytes of a message."""

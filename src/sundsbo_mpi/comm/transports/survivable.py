@@ -43,7 +43,7 @@ class Survivable:
         self._comm, self._layer, self._watch = comm, layer, watch
 
     def plan(self, dtype: torch.dtype, length: int) -> Exchange:
-        """Plan the exchange of messages of ``length`` numbers."""
+        """Plan the exchange of messages of ``length`` numbers, on the device of the layer."""
         if self._layer is None:
             return self._between_hosts(length, dtype, on_host)
         return Staged(self._between_hosts(length, dtype, self._layer.host), self._layer)
