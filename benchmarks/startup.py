@@ -35,8 +35,8 @@ if MPI.COMM_WORLD.rank == 0:
 """
 IMPORTS = {
     "torch and mpi4py": "import torch; from mpi4py import MPI",
-    "the program": "from sundsbo_mpi.comm import world; world.load_mpi(); "
-    "import sundsbo_mpi.running.run",
+    "the program": "from sundsbo_mpi.cli.beginning import loading\n"
+    "with loading(): import sundsbo_mpi.running.run",
 }
 ENVIRONMENT = os.environ | SETTINGS | openmpi.LIBFABRIC
 """Without Open MPI's second of sleep, which the program avoids and bare imports would not."""
@@ -69,7 +69,7 @@ def seconds_until(word: str, command: list[str | Path], folder: str) -> float:
 
 def cpu_seconds(statement: str) -> float:
     """Return the CPU seconds of a process that only imports."""
-    code = f"{statement}; import os; t = os.times(); print(t.user + t.system)"
+    code = f"{statement}\nimport os; t = os.times(); print(t.user + t.system)"
     return float(subprocess.check_output([sys.executable, "-c", code], env=ENVIRONMENT))
 
 

@@ -1,5 +1,6 @@
 """What happens before a run has loaded what it needs."""
 
+import gc
 import os
 import signal
 import time
@@ -12,7 +13,7 @@ from sundsbo_mpi.checkpoint import Manifest
 from sundsbo_mpi.checkpoint.manifest import About
 from sundsbo_mpi.checkpoint.resuming import Candidate
 from sundsbo_mpi.cli import sundsbo_mpi
-from sundsbo_mpi.cli.beginning import begin
+from sundsbo_mpi.cli.beginning import begin, loading
 from sundsbo_mpi.comm import world
 from sundsbo_mpi.config.resolving import Request
 from sundsbo_mpi.errors import UsageError
@@ -34,6 +35,31 @@ def test_a_warning_while_the_rest_is_loaded_is_not_lost(monkeypatch):
     monkeypatch.setattr(run_module, "run", run)
     assert begin(Request(), print_config=False) == ["SIGUSR1", "SIGUSR2"]
     assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+
+
+def test_what_is_loaded_is_kept_from_the_garbage_collector(monkeypatch):
+    monkeypatch.setattr(world, "load_mpi", lambda: seen.append(gc.isenabled()))
+    seen: list[bool] = []
+    gc.unfreeze()
+    try:
+        with loading():
+            made = [[]]
+            seen.append(gc.isenabled())
+        assert gc.get_freeze_count() > 0
+        assert not any(one is made for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+    assert seen == [False, False]
+    assert gc.isenabled()
+
+
+def test_the_garbage_collector_is_back_where_nothing_could_be_loaded(monkeypatch):
+    monkeypatch.setattr(world, "load_mpi", lambda: None)
+    gc.unfreeze()
+    with pytest.raises(ImportError), loading():
+        raise ImportError
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 @pytest.mark.parametrize(

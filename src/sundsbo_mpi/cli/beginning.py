@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sundsbo_mpi.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from sundsbo_mpi.config.resolving import Request
 
@@ -23,16 +25,34 @@ def begin(request: Request, *, print_config: bool) -> int:
 
         print_settings(request)
         return 0
-    from sundsbo_mpi.comm.world import load_mpi
     from sundsbo_mpi.ranks import signals
 
     began = time.monotonic()
     early: list[str] = []
     with signals.stopping(early.append, signals.WARNING):
-        load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-        from sundsbo_mpi.running.run import run
+        with loading():
+            from sundsbo_mpi.running.run import run
 
         return run(request, began, early)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load MPI, and in the block what needs it, past Python's garbage collector.
+
+    What is imported stays as long as the process.  The collector would look through the hundred
+    thousands of objects that torch is made of several times while they are made, a seventh of the
+    start's processor time, and again later; from here on it looks at newer ones only.
+    """
+    from sundsbo_mpi.comm.world import load_mpi
+
+    gc.disable()
+    try:
+        load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 def require_filled(flags: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import click
 
 from sundsbo_mpi.bench.message_sizes import LARGEST, NUMBER
 from sundsbo_mpi.bench.networks import refuse_reading
+from sundsbo_mpi.cli.beginning import loading
 from sundsbo_mpi.cli.flags import file_option, overwrite_option, topology_option
 from sundsbo_mpi.cli.integers import PAYLOAD_TEXT, Integers, payload_option, with_commas
 from sundsbo_mpi.cli.reading import reading_options
@@ -73,11 +74,9 @@ def command(
             reading, "without --topology a ring is made", "name the file with --topology"
         )
     checked = {"sizes": _sizes(sizes), "reading": reading, **others}
-    from sundsbo_mpi.comm.world import load_mpi
-
-    load_mpi()  # first: the other imports would initialise MPI, whatever the launcher
-    from sundsbo_mpi.algorithms.messages import Sizes
-    from sundsbo_mpi.bench.session import Request, bench
+    with loading():
+        from sundsbo_mpi.algorithms.messages import Sizes
+        from sundsbo_mpi.bench.session import Request, bench
 
     bench(Request(payload=Sizes(*payload), **checked))
 
