@@ -40,9 +40,12 @@ def begin(request: Request, *, print_config: bool) -> int:
 def loading() -> Iterator[None]:
     """Load MPI, and in the block what needs it, past Python's garbage collector.
 
-    What is imported stays as long as the process.  The collector would look through the hundred
-    thousands of objects that torch is made of several times while they are made, a seventh of the
-    start's processor time, and again later; from here on it looks at newer ones only.
+    What is imported stays as long as the process.  The collector would look through the more than
+    100,000 objects that torch is made of several times while they are made, and again later, which
+    is a seventh of the start's processor time; from here on it looks at newer ones only.
+
+    Raises:
+        UsageError: there is no MPI library.
     """
     from sundsbo_mpi.comm.world import load_mpi
 
